@@ -91,8 +91,7 @@ def compare(
         >>> me.compare(run.path, measures=["accuracy"]).measures
         ('accuracy',)
     """
-    from ..reports.analysis_pages import require_page, write_page
-    from ..reports.compare_page import compare_page, judges_page
+    from ..reports.analysis_pages import compare_page, judges_page, require_page, write_page
 
     folders = _folders(runs)
     page = as_path(html) if html else None
@@ -135,8 +134,7 @@ def drift(
         >>> me.drift(first, second).verdict
         'no change'
     """
-    from ..reports.analysis_pages import require_page, write_page
-    from ..reports.drift_page import drift_page
+    from ..reports.analysis_pages import drift_page, require_page, write_page
 
     before, after = as_path(old), as_path(new)
     page = as_path(html) if html else None
@@ -169,8 +167,7 @@ def sensitivity(run: PathLike, measure: MeasureName = "accuracy", *, html: PathL
         >>> [one.target for one in me.sensitivity(run).targets]
         ['fake:careful']
     """
-    from ..reports.analysis_pages import require_page, write_page
-    from ..reports.sensitivity_page import sensitivity_page
+    from ..reports.analysis_pages import require_page, sensitivity_page, write_page
 
     page = as_path(html) if html else None
     if page:

@@ -13,12 +13,16 @@ from ..findings.compare_judges import Change, ChangedCode, JudgesCompared
 from ..findings.drift import ChangedAnswer, Drifts, TargetDrift
 from ..findings.pairs import PairedQuestions
 from ..findings.sensitivity import Sensitivities, Sensitivity
-from ..reports.analysis_pages import p_text
-from ..reports.analysis_sentences import compared_sentence, drift_sentence, sensitivity_sentence
-from ..reports.compare_page import method_notes
+from ..reports.analysis_pages import changed_questions, compare_methods, swapped, worst_first
+from ..reports.analysis_sentences import (
+    compared_sentence,
+    drift_sentence,
+    frozen_sentence,
+    method_sentence,
+    p_text,
+    sensitivity_sentence,
+)
 from ..reports.document import Cell, share_text, shown
-from ..reports.drift_page import NO_KNOWN_CHANGE, changed_questions, frozen_text
-from ..reports.sensitivity_page import method_text, worst_first
 from ..scoring.definitions import SCORES
 from ..stats.comparison import Difference
 from ..stats.variance import Components
@@ -28,6 +32,7 @@ from ..text.escape import plain
 from ..text.rounded import percent, rounded, signed
 from . import tables
 
+NO_KNOWN_CHANGE = "no known change"
 QUESTIONS_SHOWN = 30
 WORST_SHOWN = 5
 FACTS_SHOWN = 20
@@ -82,7 +87,7 @@ def comparison_text(compared: Compared, floor: float) -> Iterator[str]:
             if measure == "accuracy":
                 yield f"    key coverage {share_text(compared.coverage[system])}"
         yield ""
-    for note in method_notes(compared, floor):
+    for note in compare_methods(compared, floor):
         yield tables.wrapped(note)
     yield from notice_lines(compared.notices)
 
@@ -127,7 +132,7 @@ def _missing_text(paired: PairedQuestions, *, turned: bool) -> Iterator[str]:
 def drift_text(found: Drifts, show: int) -> Iterator[str]:
     yield "Judges"
     yield from (f"  {plain(fact)}" for fact in found.judge_facts or (NO_KNOWN_CHANGE,))
-    yield _wrapped(frozen_text(found.judge), "  ")
+    yield _told(frozen_sentence(found.judge), "  ")
     for target in found.targets:
         yield from _target_text(target, show)
     yield from notice_lines(found.notices)
@@ -217,8 +222,8 @@ def _rank_text(change: RankChange) -> str:
     tau = "tau undefined" if change.tau is None else f"tau {_number(change.tau)}"
     if change.low is not None and change.high is not None:
         tau += f" ({rounded(change.low)} to {rounded(change.high)})"
-    swapped = "; ".join(f"{a} and {b}" for a, b in change.swapped)
-    return f"  {change.variant}: {tau}; {f'swapped: {swapped}' if swapped else 'no targets swapped'}"
+    pairs = swapped(change)
+    return f"  {change.variant}: {tau}; {f'swapped: {pairs}' if pairs else 'no targets swapped'}"
 
 
 def _variance_text(one: Sensitivity) -> Iterator[str]:
@@ -255,7 +260,9 @@ def _variance_table(components: Components) -> str:
     columns: tables.Columns = [
         ("between", "left"), ("groups", "right"), ("variance", "right"), ("share", "right"),
     ]  # fmt: skip
-    method = [] if components.method == "none" else [_wrapped(f"Estimated by {method_text(components)}.", "  ")]
+    method = (
+        [] if components.method == "none" else [_wrapped(f"Estimated by {shown(method_sentence(components))}.", "  ")]
+    )
     return "\n".join([tables.plain_table(columns, rows), *method])
 
 

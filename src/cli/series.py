@@ -152,7 +152,7 @@ def _table(now: SegmentFindings) -> str:
     for target in now.targets:
         for line in target.lines:
             levels = target.levels[line.outcome] if line.outcome else ()
-            ends = [share_text(levels[place].share).replace("–", "-") for place in (0, -1)]
+            ends = [share_text(levels[place]).replace("–", "-") for place in (0, -1)]
             rows.append(_row(f"{target.target} {line.outcome}", line, ends))
     for line in now.judges:
         about = f"{line.outcome} of old {line.name}" if line.outcome else f"labels of {line.name}"

@@ -1,4 +1,4 @@
-"""Comparisons, drift and variation in plain words: one sentence each, for the terminal and for pages.
+"""Comparisons, drift and variation in plain words, for the terminal and for pages. The words are in `analysis.md.j2`.
 
 Differences are in points: hundredths of a score, or questions of 100. The one with the higher value is named first, so
 that a sentence needs no minus sign.
@@ -7,24 +7,28 @@ that a sentence needs no minus sign.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import Literal
 
-from ..findings.compare import ALPHA, FEWEST_FOR_P, Compared, Comparison
-from ..findings.drift import DECIDING, KEY_CHANGED, QUESTIONS_CHANGED, TargetDrift
-from ..findings.pairs import PairedQuestions
+from ..findings.compare import ALPHA, FEWEST_FOR_P, Comparison
+from ..findings.drift import DECIDING, KEY_CHANGED, QUESTIONS_CHANGED, JudgeDrift, TargetDrift
 from ..findings.sensitivity import Sensitivity
-from ..scoring.definitions import MEASURES
+from ..scoring.definitions import KEY_COVERAGE, LESS_IS_BETTER, MEASURES, READING_ORDER
 from ..stats.bounded import LEAST_UNITS
 from ..stats.comparison import Difference
-from ..stats.drift import Drift
 from ..stats.power import clusters_needed
 from ..stats.variance import Components
 from ..text.count import counted
-from ..text.rounded import percent
-from .document import Cell, say, text_cell
+from ..text.rounded import percent, rounded
+from . import read_sections, template
+from .document import NOTHING, Cell, Line, passage_cell
+from .score_section import UNDECIDED
 
-ADJUSTED = ", adjusted for the number of comparisons"
+SENTENCES = 6
+"""Sentences on the first screen."""
+SHOWN_REPLY = 1_200
+"""Characters of a reply on a page."""
 
 
 def points(value: float) -> str:
@@ -48,16 +52,28 @@ def interval_text(found: Difference) -> str:
     return f"no interval: {counted(found.clusters, 'scenario')}, and {LEAST_UNITS} are needed"
 
 
+def signed_points(value: float) -> str:
+    """`+8`, `−3`, `0`; with a decimal if a whole number would hide it."""
+    text = percent(abs(value), 1 if 0 < abs(value) < 0.0095 or abs(value) == 0.025 else 0)
+    if not float(text):
+        return "0"
+    return f"{'+' if value > 0 else '−'}{text}"
+
+
+def p_text(value: float | None) -> str:
+    return NOTHING if value is None else "<0.001" if value < 0.0005 else f"{value:.3f}"
+
+
 @dataclass(frozen=True)
 class _Ordered:
     """A difference with the side that has the higher value first."""
 
-    higher: tuple[Cell, ...]
-    lower: tuple[Cell, ...]
+    higher: str
+    lower: str
     difference: Difference
 
 
-def _ordered(first: tuple[Cell, ...], second: tuple[Cell, ...], found: Difference) -> _Ordered:
+def _ordered(found: Difference, first: str = "", second: str = "") -> _Ordered:
     if found.mean is None or found.mean >= 0:
         return _Ordered(first, second, found)
     low, high = found.low, found.high
@@ -65,56 +81,11 @@ def _ordered(first: tuple[Cell, ...], second: tuple[Cell, ...], found: Differenc
     return _Ordered(second, first, turned)
 
 
-def compared_sentence(one: Comparison, floor: float) -> tuple[Cell, ...]:
-    """What a comparison of two targets says; `floor` is the smallest difference that matters."""
-    first, second = (text_cell(one.first),), (text_cell(one.second),)
-    found = one.difference
-    if found.mean is None:
-        about = MEASURES[one.measure].in_sentence
-        return say(
-            text_cell(one.first), " and ", text_cell(one.second), f" cannot be compared on {about}: nothing in common."
-        )
-    ordered = _ordered(first, second, found)
-    if one.verdict == "no meaningful difference":
-        return (*_same(one.measure, ordered), Cell(f"; {points(floor)} or more would matter."))
-    if one.verdict != "cannot tell":
-        return (*_more(one.measure, ordered), Cell("."))
-    return (*_unclear(one.measure, ordered), *_why_not(found, one.p_holm, ADJUSTED), *_needed(found, floor))
-
-
-def _more(measure: str, one: _Ordered) -> tuple[Cell, ...]:
-    """`X answered 8 points more of the questions accurately and completely than Y (3 to 13)`."""
-    gap, span = points(one.difference.mean or 0.0), Cell(f"({interval_text(one.difference)})", "whole")
-    if adverb := MEASURES[measure].adverb:
-        told = say(f" answered {gap} more of the questions {adverb} than ")
-        return (*one.higher, *told, *one.lower, Cell(" "), span)
-    start = say(f"The {MEASURES[measure].in_sentence} of ")
-    return (*start, *one.higher, Cell(f" is {gap} higher than that of "), *one.lower, Cell(" "), span)
-
-
-def _same(measure: str, one: _Ordered) -> tuple[Cell, ...]:
-    adverb = MEASURES[measure].adverb
-    what = f"{adverb} answered questions" if adverb else MEASURES[measure].in_sentence
-    start = (*say("No difference that matters between "), *one.higher, Cell(" and "), *one.lower)
-    return (*start, *say(f" in {what}: {points(one.difference.mean or 0.0)} ({interval_text(one.difference)})"))
-
-
-def _unclear(measure: str, one: _Ordered) -> tuple[Cell, ...]:
-    gap = f"{points(one.difference.mean or 0.0)} ({interval_text(one.difference)})"
-    if adverb := MEASURES[measure].adverb:
-        verb = Cell(f" answers more of the questions {adverb} than ")
-        start = (*say("Cannot tell whether "), *one.higher, verb, *one.lower)
-    else:
-        start = (*say(f"Cannot tell whether the {MEASURES[measure].in_sentence} of "), *one.higher)
-        start = (*start, Cell(" is higher than that of "), *one.lower)
-    return (*start, *say(f": the difference is {gap}."))
-
-
 @dataclass(frozen=True)
 class ScenariosNeeded:
     number: int
-    to: str
-    """What for."""
+    to: Literal["exclude", "detect"]
+    change: float
 
 
 def scenarios_needed(found: Difference, floor: float) -> ScenariosNeeded | None:
@@ -128,164 +99,64 @@ def scenarios_needed(found: Difference, floor: float) -> ScenariosNeeded | None:
     if small or (found.error is None and found.clusters and not found.mean):
         if floor >= 1:
             return None
-        return ScenariosNeeded(math.ceil(math.log(ALPHA / 2) / math.log1p(-floor)), f"exclude {points(floor)}")
+        return ScenariosNeeded(math.ceil(math.log(ALPHA / 2) / math.log1p(-floor)), "exclude", floor)
     if found.error is None or found.clusters < 2:
         return None
     fewest = clusters_needed(2 * floor, found.error * math.sqrt(found.clusters), alpha=ALPHA)
-    return None if fewest is None else ScenariosNeeded(max(fewest, FEWEST_FOR_P), f"detect {points(2 * floor)}")
+    return None if fewest is None else ScenariosNeeded(max(fewest, FEWEST_FOR_P), "detect", 2 * floor)
 
 
-def _why_not(found: Difference, p: float | None, how: str = "") -> tuple[Cell, ...]:
-    """Why an interval that excludes 0 is not enough."""
-    if not found.excludes_zero or p is None or p < ALPHA:
-        return ()
-    if found.clusters < FEWEST_FOR_P:
-        have = counted(found.clusters, "scenario")
-        return say(f" The test cannot confirm it with {have}; at least {FEWEST_FOR_P} are needed.")
-    return say(f" The test does not confirm it: p is {p:.2f}{how}.")
+def compared_sentence(one: Comparison, floor: float) -> Line:
+    """What a comparison of two targets says; `floor` is the smallest difference that matters."""
+    return read_sections.line("analysis", "compared", one, floor)
 
 
-def _needed(found: Difference, floor: float) -> tuple[Cell, ...]:
-    needed = scenarios_needed(found, floor)
-    if needed is None or needed.number <= found.clusters or (found.excludes_zero and needed.to.startswith("detect")):
-        return ()
-    have = f"there {'is' if found.clusters == 1 else 'are'} {found.clusters:,}"
-    return say(f" About {needed.number:,} scenarios would be needed to {needed.to}; {have}.")
-
-
-def comparison_sentences(compared: Compared, measures: Sequence[str], floor: float) -> list[tuple[Cell, ...]]:
-    """One sentence for each pair of targets and each of these measures."""
-    least = max(floor, compared.noise_floor or 0.0)
-    wanted = [one for measure in measures for one in compared.comparisons if one.measure == measure]
-    return [compared_sentence(one, least) for one in wanted]
-
-
-def drift_sentence(target: TargetDrift) -> tuple[Cell, ...]:
+def drift_sentence(target: TargetDrift) -> Line:
     """What the comparison of two runs says about one target."""
-    name = text_cell(target.target)
-    deciding = {measure: target.measures[measure] for measure in reversed(DECIDING)}
-    if target.verdict == "no change":
-        return (*say("No change: ", name), *_unchanged(target))
-    if target.verdict == "drifted":
-        moved = [measure for measure, one in deciding.items() if one.verdict == "drifted"]
-        return (*say(name, " has changed. "), *_joined(_moved(measure, deciding[measure]) for measure in moved))
-    if target.verdict == "no evidence":
-        floor = max(one.floor for one in deciding.values())
-        told = _joined(_change(measure, one) for measure, one in deciding.items() if one.difference.mean is not None)
-        return (*say("No evidence that ", name, f" has changed by {points(floor)} or more. "), *told)
-    return (*say("Cannot tell whether ", name, " has changed: "), *_why_unclear(target, deciding))
+    deciding = [(measure, target.measures[measure]) for measure in reversed(DECIDING)]
+    other_questions = any(fact.endswith((KEY_CHANGED, QUESTIONS_CHANGED)) for fact in target.facts)
+    return read_sections.line("analysis", "drifted", target, deciding, other_questions)
 
 
-def _unchanged(target: TargetDrift) -> tuple[Cell, ...]:
-    pairs = target.paired["accurate_complete"]
-    asked = pairs if pairs.pairs else target.paired["accuracy"]
-    what = counted(asked.answers, "answer" if pairs.pairs else "trial")
-    same = f" has the same result in both runs for {what} in "
-    clusters = max(one.difference.clusters for one in target.measures.values())
-    told = say(same, f"{counted(clusters, 'scenario')}.")
-    fewest = target.scenarios_needed
-    if fewest is None or clusters >= fewest:
-        return told
-    floor = points(target.measures["accurate_complete"].floor)
-    return (*told, *say(f" {fewest:,} scenarios without a change would exclude a change of {floor}."))
+def frozen_sentence(judge: JudgeDrift | None) -> Line:
+    """What judging the old transcripts again showed."""
+    return read_sections.line("analysis", "frozen", judge)
 
 
-def _moved(measure: str, one: Drift) -> tuple[Cell, ...]:
-    """`It answers 8 points fewer of the questions accurately and completely than before (3 to 13).`"""
-    ordered = _ordered((), (), one.difference)
-    up = (one.difference.mean or 0.0) >= 0
-    gap, span = points(ordered.difference.mean or 0.0), f"({interval_text(ordered.difference)})"
-    if adverb := MEASURES[measure].adverb:
-        return say(f"It now answers {gap} {'more' if up else 'fewer'} of the questions {adverb} than before {span}.")
-    return say(f"Its {MEASURES[measure].in_sentence} is now {gap} {'higher' if up else 'lower'} than before {span}.")
-
-
-def _change(measure: str, one: Drift) -> tuple[Cell, ...]:
-    found = one.difference
-    name = MEASURES[measure].in_sentence
-    change = percent(found.mean or 0.0, 0).replace("-", "−")
-    return say(f"Change in {name}: {change} points ({interval_text(found)}).")
-
-
-def _joined(sentences: Iterator[tuple[Cell, ...]]) -> tuple[Cell, ...]:
-    cells: list[Cell] = []
-    for sentence in sentences:
-        cells += [*([Cell(" ")] if cells else []), *sentence]
-    return tuple(cells)
-
-
-def _why_unclear(target: TargetDrift, deciding: dict[str, Drift]) -> tuple[Cell, ...]:
-    if any(fact.endswith((KEY_CHANGED, QUESTIONS_CHANGED)) for fact in target.facts):
-        return say("the answer key or the questions changed, so its answers are not measured by the same thing.")
-    if any(one.verdict == "drifted" for one in deciding.values()):
-        return say(
-            "its scores did, but the judges are not shown to be the same (`rejudge` the old run, then --frozen)."
-        )
-    told: list[Cell] = []
-    for measure, one in deciding.items():
-        if one.difference.mean is None:
-            continue
-        told += [Cell("; ")] if told else []
-        change = percent(one.difference.mean).replace("-", "−")
-        told += say(f"{MEASURES[measure].in_sentence} changed by {change} points ({interval_text(one.difference)})")
-        told += _if_at_the_ends(target.paired[measure])
-    if not told:
-        return say("there is nothing to compare.")
-    first = next(one for one in deciding.values() if one.difference.mean is not None)
-    return (*told, Cell("."), *_why_not(first.difference, first.difference.p), *_needed(first.difference, first.floor))
-
-
-def _if_at_the_ends(paired: PairedQuestions) -> tuple[Cell, ...]:
-    """What missing answers could make of a change; pairs are (before, after), and a change is after minus before."""
-    if paired.lowest is None or paired.highest is None:
-        return ()
-    span = point_range(-paired.highest, -paired.lowest)
-    missing = counted(paired.one_sided + paired.neither, "missing answer")
-    return say(f", or {span} with {missing} at the ends of the scale")
-
-
-def sensitivity_sentence(one: Sensitivity) -> tuple[Cell, ...]:
+def sensitivity_sentence(one: Sensitivity) -> Line:
     """Where the variation of a target's scores comes from, the largest part first."""
-    name = MEASURES[one.measure].in_sentence
-    parts = [part for part in one.components.parts if part.share is not None]
-    if not one.components.n and one.left_out:
-        why = f" varies is not known: none of {counted(one.left_out, 'trial')} has a value."
-        return say(f"How much the {name} of ", text_cell(one.target), why)
-    if one.components.n < 2 or one.components.total is None:
-        return say(f"How much the {name} of ", text_cell(one.target), " varies is not known: there are too few trials.")
-    if not parts:
-        return say(f"The {name} of ", text_cell(one.target), f" is the same in {counted(one.components.n, 'trial')}.")
-    ordered = sorted(parts, key=lambda part: -(part.share or 0.0))
-    large = [part for part in ordered if (part.share or 0.0) >= 0.005]
-    told = [f"{percent(part.share or 0.0)}% is {level_name(part.name, one.components)}" for part in large]
-    if small := [level_name(part.name, one.components) for part in ordered if part not in large]:
-        told.append(f"and less than 1% is {' or '.join(small)}")
-    start = say(f"Of the variation in the {name} of ", text_cell(one.target), f", {', '.join(told)}.")
-    return (*start, *_worst(one))
+    gaps = [case.gap for case in one.worst.scenarios if case.variants > 1]
+    return read_sections.line("analysis", "varied", one, len(gaps), math.fsum(gaps) / len(gaps) if gaps else 0.0)
 
 
-_LEVELS = {
-    "scenario": "between scenarios",
-    "variant": "between variants of a scenario",
-    "wording": "between wordings of a variant",
-    "trial": "between trials",
-    "judge": "between judges",
-}
+def method_sentence(components: Components) -> Line:
+    """How components were estimated."""
+    return read_sections.line("analysis", "method", components.method)
 
 
-def level_name(name: str, components: Components) -> str:
-    """What a component of variance is between, in words."""
-    if name in _LEVELS:
-        return _LEVELS[name]
-    if "judge" in (part.name for part in components.parts):
-        return "left: how single judges differ on single trials"
-    return "between repeats and their wordings" if "wording" in components.merged else "between repeats"
+def reply_cell(text: str) -> Cell:
+    """A reply, cut if it is long."""
+    cut = f"{text[:SHOWN_REPLY]} […]" if len(text) > SHOWN_REPLY else text
+    return passage_cell([(cut, False)]) if cut else Cell("no reply")
 
 
-def _worst(one: Sensitivity) -> tuple[Cell, ...]:
-    several = [case for case in one.worst.scenarios if case.variants > 1]
-    gap = math.fsum(case.gap for case in several) / len(several) if several else 0.0
-    if gap < 0.0005:
-        return ()
-    where = counted(len(several), "scenario")
-    return say(f" In {where} with several variants, the worst variant is {points(gap)} worse than the mean.")
+def _ends(low: float | None, high: float | None, turned: bool = False) -> Cell:
+    """Where a difference would be if missing answers had been at one end of the scale."""
+    if low is None or high is None:
+        return Cell(NOTHING)
+    return Cell(" to ".join(percent(-one if turned else one).replace("-", "−") for one in (low, high)))
+
+
+def _as_cell(text: Callable[..., str], sign: str = "") -> Callable[..., Cell]:
+    """A dash if there is no number."""
+    return lambda value, *more: Cell(NOTHING if value is None else f"{text(value, *more).replace('-', '−')}{sign}")
+
+
+template.environment("sections").globals.update(
+    ALPHA=ALPHA, DECIDING=DECIDING, FEWEST_FOR_P=FEWEST_FOR_P, KEY_COVERAGE=KEY_COVERAGE, LESS_IS_BETTER=LESS_IS_BETTER,
+    MEASURES=MEASURES, READING_ORDER=READING_ORDER, SENTENCES=SENTENCES, UNDECIDED=UNDECIDED, ends=_ends,
+    interval=_as_cell(interval_text), of_fakes=lambda names: any(name.startswith("fake:") for name in names),
+    ordered=_ordered, p=_as_cell(p_text), percent=_as_cell(percent), point_range=_as_cell(point_range),
+    points=_as_cell(points), reply=reply_cell, rounded=_as_cell(rounded), scenarios_needed=scenarios_needed,
+    share_of=_as_cell(percent, "%"),
+)  # fmt: skip

@@ -34,6 +34,7 @@ from .document import (
     Bullets,
     Cell,
     Column,
+    Contents,
     Exhibit,
     Line,
     Paragraph,
@@ -76,6 +77,14 @@ def sections(name: str, part: str = "", **values: object) -> tuple[Section, ...]
     return made
 
 
+def contents(name: str, **values: object) -> Contents:
+    """A whole page: its title, a line about it, what comes before all sections, and the sections."""
+    whole = section(name, "", **values)
+    about, *first = whole.blocks
+    assert isinstance(about, Paragraph), f"the template {name} does not begin with a line about the page"
+    return Contents(whole.title, about.parts, tuple(first), whole.sections)
+
+
 def blocks(name: str, part: str = "", **values: object) -> tuple[Block, ...]:
     """The blocks of a template without a title, or of one of its macros."""
     found, made = _read(name, values, part)
@@ -90,9 +99,9 @@ def table(name: str, part: str, **values: object) -> Table:
     return made
 
 
-def line(name: str, part: str, **values: object) -> Line:
-    """The line that a macro of a template makes."""
-    text, given = _filled(name, values, part)
+def line(name: str, part: str, *arguments: object, **values: object) -> Line:
+    """The line that a macro of a template makes of its arguments."""
+    text, given = _filled(name, values, part, *arguments)
     return _line(" ".join(text.split()), given)
 
 
@@ -100,11 +109,11 @@ def _read(name: str, values: dict[str, object], part: str = "") -> tuple[tuple[B
     return _Reader(*_filled(name, values, part)).document()
 
 
-def _filled(name: str, values: dict[str, object], part: str = "") -> tuple[str, list[object]]:
+def _filled(name: str, values: dict[str, object], part: str = "", *arguments: object) -> tuple[str, list[object]]:
     """A template or one of its macros with marks, and what they are for."""
     given: list[object] = []
     found, values = template.named("sections", name), {**values, _PLACES: given}
-    return str(getattr(found.make_module(values), part)() if part else found.render(values)), given
+    return str(getattr(found.make_module(values), part)(*arguments) if part else found.render(values)), given
 
 
 @pass_context
@@ -117,12 +126,19 @@ def _put_in(context: Context, value: object) -> Markup:
     return Markup(f"\ue000{len(given) - 1}\ue001")  # noqa: S704 - no text of others is in it
 
 
+@pass_context
+def _verbatim(context: Context, text: str) -> Markup:
+    """Paragraphs of a template as text in which no term is explained, because it means something else there."""
+    whole = (" ".join(part.split()) for part in re.split(r"\n\s*\n", text.strip()))
+    return Markup("").join(_put_in(context, _text(_line(part, context[_PLACES]))) + "\n\n" for part in whole)
+
+
 template.environment("sections").finalize = _put_in
 template.environment("sections").filters.update(
     code=code_cell, counted=lambda n, *names: Cell(counted(n, *names)),
     linked=lambda value, to: linked(as_cells(value)[0], to), percent=lambda found, n: Cell(f"{percent(found, n)}%"),
     strong=lambda text: Cell(str(text), "strong"), whole=lambda text: Cell(str(text), "whole"),
-    words=lambda text: Cell(str(text)),
+    verbatim=_verbatim, words=lambda text: Cell(str(text)),
 )  # fmt: skip
 template.environment("sections").globals.update(
     columns=lambda headings, kind="count": [Column(heading, kind) for heading in headings], gap=gap_cell,
@@ -151,7 +167,7 @@ class _Reader:
         while (now := self._now) and (found := _HEADING.fullmatch(now)) and len(found[1]) > above:
             self._at += 1
             given = (option.partition("=")[::2] for option in (found[3] or "").split(", ") if option)
-            options: dict[str, Any] = {name: text or True for name, text in given}
+            options: dict[str, Any] = {name: _text(_line(text, self._given)) or True for name, text in given}
             if (mark := _MARK.fullmatch(found[2])) and isinstance(made := self._given[int(mark[1])], Section):
                 yield replace(made, **options)
                 continue

@@ -7,15 +7,14 @@ from datetime import date
 from math import ceil, floor
 
 from ..records.series import Outcome
-from ..reports.document import Cell, Column, Figure, Table, count_cell, number_cell, share_cell, shown, text_cell
+from ..reports.document import Cell, Figure, number_cell, share_cell, shown
 from ..reports.forest import Tick
 from ..reports.links import slug
 from ..reports.time_chart import EventLook, TimeChart, TimeEvent, TimePanel, TimePoint
 from ..scoring.definitions import SHARES
 from ..stats.bounded import Bounded
-from ..stats.monitoring import Step
 from ..text.rounded import percent, rounded
-from .findings import Event, EventKind, Level, Line, SeriesFindings, TargetSegment, outcome_name
+from .findings import Event, EventKind, Line, SeriesFindings, TargetSegment, outcome_name
 
 KINDS: dict[EventKind, str] = {
     "segment": "new segment",
@@ -79,44 +78,24 @@ def chart_of(found: SeriesFindings, target: str, place: int, events: Sequence[Ev
     return Figure(chart, CAPTION)
 
 
-def events_table(caption: str, events: Sequence[Event]) -> Table:
-    columns = (Column("no."), *(Column(heading, "text") for heading in ("point", "event", "about", "what")))
-    rows = tuple(
-        (
-            count_cell(event.number),
-            text_cell(event.period),
-            Cell(KINDS[event.kind]),
-            text_cell(event.subject) if event.subject else Cell("all"),
-            text_cell(event.text),
-        )
-        for event in events
-    )
-    return Table(caption, columns, rows)
-
-
 def _panel(outcome: Outcome, parts: Sequence[TargetSegment], times: dict[str, float]) -> TimePanel:
     drawn = tuple(
-        tuple(_points(line, levels, times))
-        for one in parts
-        for line, levels in [(one.line(outcome), one.levels.get(outcome, ()))]
-        if line and levels
+        tuple(_points(line, one.levels[outcome], times)) for one in parts if (line := one.line(outcome)) and line.steps
     )
     return TimePanel(panel_title(outcome), tuple(_scale(outcome, drawn)), drawn)
 
 
-def _points(line: Line, levels: Sequence[Level], times: dict[str, float]) -> Iterator[TimePoint]:
-    for place, (level, step) in enumerate(zip(levels, line.steps, strict=True)):
-        low, high = band(line, place, step)
+def _points(line: Line, levels: Sequence[Bounded], times: dict[str, float]) -> Iterator[TimePoint]:
+    for place, (period, level, step) in enumerate(zip(line.periods, levels, line.steps, strict=True)):
+        low, high = band(line, place)
         raised = line.alarm == place
-        told = f"{level.period} {shown(value_cell(line.outcome, level.share))}{', alarm' if raised else ''}"
-        share = level.share
-        yield TimePoint(
-            times[level.period], share.value, share.low, share.high, told, step.reference, low, high, raised
-        )
+        told = f"{period} {shown(value_cell(line.outcome, level))}{', alarm' if raised else ''}"
+        yield TimePoint(times[period], level.value, level.low, level.high, told, step.reference, low, high, raised)
 
 
-def band(line: Line, place: int, step: Step) -> tuple[float | None, float | None]:
+def band(line: Line, place: int) -> tuple[float | None, float | None]:
     """The values that raise no alarm; none at the first point, and none once an alarm was raised."""
+    step = line.steps[place]
     return (None, None) if line.alarm is not None and place > line.alarm else (step.low, step.high)
 
 

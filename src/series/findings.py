@@ -252,14 +252,6 @@ class Event:
 
 
 @dataclass(frozen=True)
-class Level:
-    """The value of an outcome at one point, with its interval over scenarios."""
-
-    period: str
-    share: Bounded
-
-
-@dataclass(frozen=True)
 class TargetSegment:
     """One target in one segment."""
 
@@ -268,7 +260,8 @@ class TargetSegment:
     """Those that have it."""
     lines: tuple[Line, ...]
     """One per outcome."""
-    levels: dict[Outcome, tuple[Level, ...]]
+    levels: dict[Outcome, tuple[Bounded, ...]]
+    """The value of an outcome at each point, with its interval over scenarios."""
     by_line: tuple[Decided, ...]
     """What is decided of each line."""
     decided: Decided
@@ -411,9 +404,7 @@ def _target(
         follower.of_scenarios("target", target, outcome, limit, values[outcome])
         for outcome, limit in segment.targets.items()
     )
-    levels = {
-        outcome: tuple(Level(period, _level(at)) for period, at in known.items()) for outcome, known in values.items()
-    }
+    levels = {outcome: tuple(map(_level, known.values())) for outcome, known in values.items()}
     each = tuple(decide_line(follower.series, segment, mine, line, judges) for line in lines)
     return TargetSegment(target, mine, lines, levels, each, min(each, key=_seriousness), ended)
 

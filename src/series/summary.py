@@ -12,32 +12,18 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from ..reports.analysis_pages import require_page, signed_points, write_page
-from ..reports.document import (
-    NOTHING,
-    Block,
-    Bullets,
-    Cell,
-    Column,
-    Contents,
-    Paragraph,
-    Section,
-    Table,
-    code_cell,
-    say,
-    text_cell,
-    words,
-)
+from ..reports import read_sections
+from ..reports.analysis_pages import require_page, write_page
+from ..reports.analysis_sentences import signed_points
+from ..reports.document import NOTHING, text_cell
 from ..reports.forest import cut
 from ..reports.markdown import markdown
 from ..reports.report_folder import require_own, write_own
+from ..stats.bounded import Bounded
 from ..store.strict_json import sha256
-from ..text.count import counted
 from ..text.escape import plain
-from ..text.money import money_text
-from .chart import KINDS, capital, value_cell
-from .findings import Event, Level, Line, SegmentFindings, SeriesFindings, TargetSegment, judge_drifted, outcome_name
-from .page import judge_value, judged, series_page
+from .findings import Line, SeriesFindings, TargetSegment, judge_drifted, outcome_name
+from .page import WORDS, judge_value, judged, series_page
 
 SUMMARY_FORMAT = 1
 SUMMARY_MARK = "<!-- medicare-eval series:"
@@ -50,11 +36,6 @@ _MARKER = re.compile(r"[^A-Za-z0-9 ._]+")
 _REFERENCE = re.compile(r"(?i)gh\\-(?=\d)")
 _BREAK = "&#8203;"
 """A space without width: what is before and after it is not read as one name."""
-_NEXT = {
-    "drifted": "Read both answers side by side (medicare-eval series plot), then decide whether people may rely on it.",
-    "cannot tell": "Find out what the judges did, or which answers are missing, before you trust any change.",
-    "no alarm": "Nothing until the next point.",
-}
 
 
 def marker(title: str) -> str:
@@ -65,85 +46,21 @@ def marker(title: str) -> str:
 
 def summary_markdown(found: SeriesFindings) -> str:
     """A short text for one issue. Its first line says which series it is about, see `marker`."""
-    title = _name(found.series.title)
-    when = f", {found.last_period}" if found.last_period else ""
-    one = found.current
-    first: tuple[Block, ...] = (Paragraph(words("There is no point yet.")),)
-    sections: tuple[Section, ...] = ()
-    if one:
-        told = f"{counted(len(found.points), 'point')}; this segment has {len(one.points):,} and began in "
-        told += f"{one.baseline.period}."
-        first = (
-            Paragraph(words(told)),
-            _target_table(one),
-            Bullets(tuple(say(_name(target.target), ": ", _name(capital(target.why)), ".") for target in one.targets)),
-        )
-        sections = tuple(_sections(found, one))
-    contents = Contents((title, Cell(f": {found.verdict}{when}")), (), first, sections)
+    contents = read_sections.contents(
+        "series_summary",
+        **WORDS,
+        found=found,
+        named=lambda text: text_cell(cut(text, LONGEST_NAME)),
+        change=_change,
+        MOST_EVENTS=MOST_EVENTS,
+    )
     text = markdown(contents).replace("@", f"@{_BREAK}").replace("\\#", f"\\#{_BREAK}")
     return f"{marker(found.series.title)}\n{_REFERENCE.sub(lambda hit: f'{hit[0][:2]}{_BREAK}{hit[0][2:]}', text)}"
 
 
-def _name(text: str) -> Cell:
-    return text_cell(cut(text, LONGEST_NAME))
-
-
-def _target_table(one: SegmentFindings) -> Table:
-    outcomes = list(one.segment.targets)
-    columns = [Column("target", "text"), Column("verdict", "word")]
-    for outcome in outcomes:
-        columns += [Column(outcome_name(outcome), "other"), Column("change since the first, points", "other")]
-    rows = []
-    for target in one.targets:
-        cells: list[Cell] = [
-            _name(target.target),
-            Cell(target.verdict, "strong" if target.verdict != "no alarm" else "words"),
-        ]
-        for outcome in outcomes:
-            levels = target.levels[outcome]
-            cells += [value_cell(outcome, levels[-1].share), Cell(_change(levels))]
-        rows.append(tuple(cells))
-    return Table("Latest values with 95% intervals", tuple(columns), tuple(rows))
-
-
-def _change(levels: Sequence[Level]) -> str:
-    first, last = levels[0].share.value, levels[-1].share.value
+def _change(levels: Sequence[Bounded]) -> str:
+    first, last = levels[0].value, levels[-1].value
     return NOTHING if first is None or last is None else signed_points(last - first)
-
-
-def _sections(found: SeriesFindings, one: SegmentFindings) -> Iterator[Section]:
-    point = one.points[-1]
-    events = [event for event in found.events if event.period == point.period]
-    items = tuple(_event(event) for event in events[:MOST_EVENTS])
-    if len(events) > MOST_EVENTS:
-        items = (*items, words(f"{MOST_EVENTS} of {len(events)} events are shown."))
-    yield Section(words(f"Events in {point.period}"), (Bullets(items) if items else Paragraph(words("None.")),))
-    yield Section(words("Judges"), (_judges(one),))
-    cost = point.cost
-    parts = f"{money_text(cost.run)} run, {money_text(cost.frozen)} first transcripts judged again"
-    told = f"{money_text(cost.total)} for {point.period} ({parts}, {money_text(cost.anchors)} labeled replies)."
-    yield Section(words("Cost"), (Paragraph(words(told)),))
-    yield Section(words("What to do next"), (Paragraph(words(_NEXT[found.verdict])),))
-    heads = (
-        say("Results of this point: ", code_cell(point.run.results_head)),
-        say("Head of points.jsonl: ", code_cell(found.head)),
-    )
-    yield Section(words("Hashes"), (Bullets(heads),))
-
-
-def _event(event: Event) -> tuple[Cell, ...]:
-    about = say(_name(event.subject), ": ") if event.subject and event.subject not in event.text else ()
-    return (Cell(f"{capital(KINDS[event.kind])}: "), *about, _name(event.text), Cell("."))
-
-
-def _judges(one: SegmentFindings) -> Block:
-    lines = [line for line in one.judges if line.steps]
-    if not lines:
-        return Paragraph(words("Not checked."))
-    drifted = [line for line in lines if line.alarm is not None]
-    if not drifted:
-        return Paragraph(words(f"No judge drifted ({counted(len(lines), 'line')})."))
-    return Bullets(tuple((_name(f"{capital(judge_drifted(line))}."),) for line in drifted))
 
 
 def _at(line: Line, place: int | None) -> str | None:
@@ -178,7 +95,7 @@ def summary_json(found: SeriesFindings) -> dict[str, Any]:
 def _target_json(target: TargetSegment) -> dict[str, Any]:
     lines = []
     for line in target.lines:
-        share = target.levels[line.outcome][-1].share if line.outcome else None
+        share = target.levels[line.outcome][-1] if line.outcome else None
         interval = {"low": share.low, "high": share.high, "effective_n": share.effective} if share else {}
         lines.append({**_line_json(line), **interval})
     return {
@@ -226,7 +143,7 @@ def junit_xml(found: SeriesFindings) -> str:
                 _said(case, "error" if decided.verdict == "cannot tell" else "failure", decided.verdict, decided.why)
     for line in one.judges if one else ():
         if line.steps:
-            case = _case(suite, "judges", judged(line).text)
+            case = _case(suite, "judges", judged(line))
             if line.alarm is not None:
                 last = judge_value(line, line.steps[-1].value)
                 _said(case, "failure", "drifted", f"{judge_drifted(line)}; value now {last}")

@@ -12,25 +12,28 @@ import src as me
 from src.errors import InputError
 from src.findings.compare import Compared, Comparison, compare_targets
 from src.findings.read_run import gather
-from src.reports.analysis_pages import SENTENCES, difference_panel, signed_points, write_page
+from src.reports.analysis_pages import compare_page, difference_panel, write_page
 from src.reports.analysis_sentences import (
+    SENTENCES,
     ScenariosNeeded,
     compared_sentence,
     point_range,
     points,
     scenarios_needed,
     sensitivity_sentence,
+    signed_points,
 )
-from src.reports.compare_page import compare_page
 from src.reports.document import Cell, Contents, shown, words
 from src.reports.html import html
 from src.stats.comparison import paired_difference
 
 from ..helpers import result
 from .made_runs import planned, rich, write_run
+from .report_run import code, coded
 
 FIRST, SECOND = "a:x", "b:y"
 HOSTILE = "<script>alert(1)</script>\u202e\x1b[31m"
+CODES = {f"{name}{HOSTILE[:8]}": code("cost", name, reason=HOSTILE) for name in ("incorrect", "accurate_complete")}
 
 
 def run_of(folder: Path, levels: Mapping[str, Sequence[float]], *, repeats: int = 1) -> Path:
@@ -114,7 +117,7 @@ def test_scenarios_needed_follow_from_the_error_of_the_interval() -> None:
     assert few is not None and many is not None
     assert 12 * few.number < many.number < 20 * few.number  # a quarter of it takes 16 times as many, roughly
     same = paired_difference([(f"s{at}", 0.5, 0.5) for at in range(5)], seed=1)
-    assert scenarios_needed(same, 0.05) == ScenariosNeeded(72, "exclude 5 points")  # 1 - 0.025 ** (1 / 72) < 0.05
+    assert scenarios_needed(same, 0.05) == ScenariosNeeded(72, "exclude", 0.05)  # 1 - 0.025 ** (1 / 72) < 0.05
     assert scenarios_needed(paired_difference([], seed=1), 0.05) is None
 
 
@@ -198,6 +201,8 @@ def test_names_of_others_are_inert_on_every_page(tmp_path: Path) -> None:
     me.compare(run, html=tmp_path / "compare.html")
     me.drift(run, run, html=tmp_path / "drift.html")
     me.sensitivity(run, html=tmp_path / "sensitivity.html")
+    runs = [write_run(tmp_path / name, [coded(rich(1, HOSTILE), given)], planned()) for name, given in CODES.items()]
+    me.compare(runs, by="judges", html=tmp_path / "judges.html")
     for page in sorted(tmp_path.glob("*.html")):
         text = page.read_text(encoding="utf-8")
         assert "&lt;script&gt;alert(1)" in text, page.name
