@@ -17,7 +17,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from .errors import HarnessError, IncompleteRun, IntegrityError
 from .planning.trials import trials_of
@@ -27,7 +27,7 @@ from .store import hash_chain, run_folder, strict_json, structs
 if TYPE_CHECKING:
     from .records.contracts import Claim
     from .records.result import TrialResult
-    from .records.run import CallRecord, JournalNote, Manifest, RecoveryRecord, Seal
+    from .records.run import JournalNote, Manifest, Seal
     from .records.study_code import QuestionCode
 
 
@@ -52,16 +52,10 @@ class Replayed:
 
 
 @dataclass(frozen=True)
-class _JournalRead:
-    calls: int
-    torn_lines: int
-    head: str
-
-
-@dataclass(frozen=True)
-class _ResultsRead:
+class _FileRead:
     count: int
     head: str
+    torn_lines: int = 0
 
 
 @dataclass(frozen=True)
@@ -137,87 +131,53 @@ class ResultComparer:
             raise IntegrityError(f"{where}: does not match the result recomputed from the journal.")
 
 
-class _Records:
-    """Reads a run as records. Every refusal and its sentence come from here."""
+def _line(name: str, path: Path, line: hash_chain.ChainedLine, *, exact: bool) -> Any:
+    """A line as a struct, or as a record if that is refused; `exact`: as a record, whose refusals have sentences."""
+    if not exact and (found := structs.read_line("ResultLine" if name == "TrialResult" else name, line.payload)):
+        return found
+    from . import schemas
+    from .store import run_files
 
-    def manifest(self, folder: Path) -> Manifest:
+    return run_files.parsed(path, line, getattr(schemas, name))
+
+
+def _note(path: Path, line: hash_chain.ChainedLine, *, exact: bool) -> JournalNote:
+    found: JournalNote | None = None if exact else structs.read_note(line.payload)
+    if found is None:
         from .store import run_files
 
-        manifest = run_files.read_manifest(folder)
-        if strict_json.fingerprint(manifest.plan.model_dump(mode="json")) != manifest.plan_sha256:
-            path = folder / run_folder.MANIFEST
-            raise IntegrityError(f"{path} was changed after it was written: the plan does not match its hash.")
-        return manifest
-
-    def seal(self, path: Path) -> Seal:
-        from .records.run import Seal
-        from .store import run_files
-
-        return run_files.read_record(path, Seal)
-
-    def call(self, path: Path, line: hash_chain.ChainedLine) -> CallRecord:
-        from .records.run import CallRecord
-        from .store import run_files
-
-        return run_files.parsed(path, line, CallRecord)
-
-    def note(self, path: Path, line: hash_chain.ChainedLine) -> JournalNote:
-        from .store import run_files
-
-        return run_files.parsed_note(path, line)
-
-    def recovery(self, path: Path, line: hash_chain.ChainedLine) -> RecoveryRecord:
-        from .records.run import RecoveryRecord
-        from .store import run_files
-
-        return run_files.parsed(path, line, RecoveryRecord)
-
-    def result(self, path: Path, line: hash_chain.ChainedLine) -> TrialResult:
-        from .records.result import TrialResult
-        from .store import run_files
-
-        return run_files.parsed(path, line, TrialResult)
+        found = run_files.parsed_note(path, line)
+    return found
 
 
-class _Structs(_Records):
-    """Reads a run as structs with the fields of the records, and as a record what a struct does not accept."""
-
-    def manifest(self, folder: Path) -> Manifest:
-        path = folder / run_folder.MANIFEST
-        found: Manifest | None = structs.read_file("Manifest", path.read_bytes()) if path.is_file() else None
+def _read_manifest(folder: Path, *, exact: bool) -> Manifest:
+    path = folder / run_folder.MANIFEST
+    if not exact and path.is_file():
+        found: Manifest | None = structs.read_file("Manifest", path.read_bytes())
         if found and strict_json.sha256(structs.sorted_json(found.plan)) == found.plan_sha256:
             return found
-        return super().manifest(folder)
+    from .store import run_files
 
-    def seal(self, path: Path) -> Seal:
-        return structs.read_file("Seal", path.read_bytes()) or super().seal(path)
-
-    def call(self, path: Path, line: hash_chain.ChainedLine) -> CallRecord:
-        return structs.read_line("CallRecord", line.payload) or super().call(path, line)
-
-    def note(self, path: Path, line: hash_chain.ChainedLine) -> JournalNote:
-        return structs.read_note(line.payload) or super().note(path, line)
-
-    def recovery(self, path: Path, line: hash_chain.ChainedLine) -> RecoveryRecord:
-        return structs.read_line("RecoveryRecord", line.payload) or super().recovery(path, line)
-
-    def result(self, path: Path, line: hash_chain.ChainedLine) -> TrialResult:
-        return structs.read_line("ResultLine", line.payload) or super().result(path, line)
+    manifest = run_files.read_manifest(folder)
+    if strict_json.fingerprint(manifest.plan.model_dump(mode="json")) != manifest.plan_sha256:
+        raise IntegrityError(f"{path} was changed after it was written: the plan does not match its hash.")
+    return manifest
 
 
 def verify(folder: Path, expect: str | None = None) -> Verified:
     try:
-        return _verify(folder, expect, _Structs())
+        return _verify(folder, expect, exact=False)
     except (HarnessError, OSError):
-        return _verify(folder, expect, _Records())
+        return _verify(folder, expect, exact=True)
 
 
-def _verify(folder: Path, expect: str | None, read: _Records) -> Verified:
-    manifest = read.manifest(folder)
+def _verify(folder: Path, expect: str | None, *, exact: bool) -> Verified:
+    manifest = _read_manifest(folder, exact=exact)
     planned = [trial.trial_id for trial in trials_of(manifest)]
-    seal = _seal(folder, manifest, len(planned), read)
-    journal = _journal(folder / run_folder.JOURNAL, run_folder.manifest_sha256(folder), manifest.format, read)
-    results = _results(folder / run_folder.RESULTS, manifest, planned, read)
+    seal = _seal(folder, manifest, len(planned), exact=exact)
+    genesis = run_folder.manifest_sha256(folder)
+    journal = _journal(folder / run_folder.JOURNAL, genesis, manifest.format, exact=exact)
+    results = _results(folder / run_folder.RESULTS, manifest, planned, exact=exact)
     if seal:
         _compare_seal(folder, seal, journal, results)
     if expect is not None and expect.lower() != results.head:
@@ -225,26 +185,31 @@ def _verify(folder: Path, expect: str | None, read: _Records) -> Verified:
             f"{folder / run_folder.RESULTS}: the results hash is {results.head}, not the expected {expect}."
         )
     return Verified(
-        manifest.run_id, results.count, len(planned), journal.calls, journal.torn_lines, results.head, seal is not None
+        manifest.run_id, results.count, len(planned), journal.count, journal.torn_lines, results.head, seal is not None
     )
 
 
-def _seal(folder: Path, manifest: Manifest, trials: int, read: _Records) -> Seal | None:
-    try:
-        seal = read.seal(folder / run_folder.SEAL)
-    except FileNotFoundError:
+def _seal(folder: Path, manifest: Manifest, trials: int, *, exact: bool) -> Seal | None:
+    path = folder / run_folder.SEAL
+    if not path.exists():
         return None
+    seal: Seal | None = None if exact else structs.read_file("Seal", path.read_bytes())
+    if seal is None:
+        from .records.run import Seal
+        from .store import run_files
+
+        seal = run_files.read_record(path, Seal)
     run_folder.check_seal(folder, seal, manifest.format, trials)
     return seal
 
 
-def _compare_seal(folder: Path, seal: Seal, journal: _JournalRead, results: _ResultsRead) -> None:
+def _compare_seal(folder: Path, seal: Seal, journal: _FileRead, results: _FileRead) -> None:
     """The files are whole and agree with each other; now they must be the sealed ones, to the byte."""
     if journal.head != seal.journal_head:
-        run_folder.check_count(folder / run_folder.JOURNAL, "call", journal.calls, seal.calls)
+        run_folder.check_count(folder / run_folder.JOURNAL, "call", journal.count, seal.calls)
     run_folder.check_count(folder / run_folder.RESULTS, "trial", results.count, seal.trials)
     agrees = {
-        run_folder.JOURNAL: (journal.head, journal.calls) == (seal.journal_head, seal.calls),
+        run_folder.JOURNAL: (journal.head, journal.count) == (seal.journal_head, seal.calls),
         run_folder.RESULTS: results.head == seal.results_head,
     }
     for name, as_sealed in agrees.items():
@@ -252,31 +217,31 @@ def _compare_seal(folder: Path, seal: Seal, journal: _JournalRead, results: _Res
             raise run_folder.differs_from_seal(folder / name)
 
 
-def _journal(path: Path, genesis: str, written: int, read: _Records) -> _JournalRead:
+def _journal(path: Path, genesis: str, written: int, *, exact: bool) -> _FileRead:
     if not path.exists():
-        return _JournalRead(0, 0, genesis)
+        return _FileRead(0, genesis)
     reader = hash_chain.ChainReader(path, genesis)
     calls = torn = 0
     for line in reader:
         if hash_chain.is_note(line.payload):
-            _check_format(path, line.number, read.note(path, line).format, written)
+            _check_format(path, line.number, _note(path, line, exact=exact).format, written)
         elif hash_chain.is_recovery(line.payload):
-            torn += len(read.recovery(path, line).recovered)
+            torn += len(_line("RecoveryRecord", path, line, exact=exact).recovered)
         else:
-            _check_format(path, line.number, read.call(path, line).format, written)
+            _check_format(path, line.number, _line("CallRecord", path, line, exact=exact).format, written)
             calls += 1
-    return _JournalRead(calls, torn + len(reader.torn), reader.head)
+    return _FileRead(calls, reader.head, torn + len(reader.torn))
 
 
-def _results(path: Path, manifest: Manifest, planned: list[str], read: _Records) -> _ResultsRead:
+def _results(path: Path, manifest: Manifest, planned: list[str], *, exact: bool) -> _FileRead:
     if not path.exists():
-        return _ResultsRead(0, hash_chain.GENESIS)
+        return _FileRead(0, hash_chain.GENESIS)
     scenarios = {scenario_name(one.scenario.scenario_id, one.variant): one for one in manifest.plan.scenarios}
     background = frozenset(fact.fact_id for fact in manifest.plan.background or ())
     known = {name: evidence_ids(one.scenario.answer_key) | background for name, one in scenarios.items()}
     reader = hash_chain.ChainReader(path, hash_chain.GENESIS)
     for line in reader:
-        result = read.result(path, line)
+        result: TrialResult = _line("TrialResult", path, line, exact=exact)
         _check_format(path, line.number, result.format, manifest.format)
         if reader.count > len(planned) or result.trial_id != planned[reader.count - 1]:
             raise _bad(path, line.number, f"trial {result.trial_id} is not the one planned at this place")
@@ -287,7 +252,7 @@ def _results(path: Path, manifest: Manifest, planned: list[str], read: _Records)
             raise _bad(path, line.number, f"trial {result.trial_id} names a scenario or target that is not its own")
         for problem in dangling(result, known[name]):
             raise _bad(path, line.number, problem)
-    return _ResultsRead(reader.count, reader.head)
+    return _FileRead(reader.count, reader.head)
 
 
 def _check_format(path: Path, number: int, found: int, written: int) -> None:

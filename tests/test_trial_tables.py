@@ -11,14 +11,14 @@ from pydantic import BaseModel
 from src.exports import tables as exported
 from src.exports.tables import TABLES
 from src.trials import tables
-from src.trials.columns import MISSING, Column, Table, integer, text
+from src.trials.columns import MISSING, DataColumn, DataTable, integer, text
 from src.trials.tables import OF_TRIALS
 
 PARTS = {
     name: get_args(kind)[0]
     for module in (tables, exported)
     for name, kind in get_type_hints(module).items()
-    if get_origin(kind) is Table
+    if get_origin(kind) is DataTable
 }
 """By table: what its rows are about."""
 
@@ -84,12 +84,12 @@ def test_a_path_ends_where_a_value_is_none_and_lists_are_joined() -> None:
         inner: Inner | None = None
         many: tuple[Inner, ...] = ()
 
-    names: Column[Outer] = text("names", "Names", "inner.names")
+    names: DataColumn[Outer] = text("names", "Names", "inner.names")
     assert names.cell(Outer()) is None
     assert names.cell(Outer(inner=Inner())) is None
     assert names.cell(Outer(inner=Inner(names=("a", "b")))) == "a; b"
-    how_many: Column[Outer] = integer("how_many", "How many", "inner.names")
-    in_all: Column[Outer] = integer("in_all", "In all", "many.size")
+    how_many: DataColumn[Outer] = integer("how_many", "How many", "inner.names")
+    in_all: DataColumn[Outer] = integer("in_all", "In all", "many.size")
     assert (how_many.cell(Outer()), how_many.cell(Outer(inner=Inner()))) == (None, 0)
     assert how_many.cell(Outer(inner=Inner(names=("a", "b")))) == 2
     assert in_all.cell(Outer(many=(Inner(size=2), Inner(), Inner(size=3)))) == 5

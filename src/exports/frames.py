@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from .. import storage
 from ..errors import InputError
-from ..trials.columns import Cells, Kind, Table
+from ..trials.columns import Cells, Kind, DataTable
 from .tables import TABLES, Exported, run_rows, trial_rows
 from .writers import optional
 
@@ -57,7 +57,7 @@ def to_frame(folder: Path, table: str) -> pandas.DataFrame:
     return frame
 
 
-def _rows(folder: Path, wanted: Table[Any]) -> list[Cells]:
+def _rows(folder: Path, wanted: DataTable[Any]) -> list[Cells]:
     manifest = storage.read_manifest(folder)
     about = Exported.of(manifest)
     results = storage.StoredResults(folder, manifest, fast=True)

@@ -9,7 +9,7 @@ from abc import ABC, abstractmethod
 from pathlib import Path
 from typing import Any
 
-from ..trials.columns import Cell, Cells, Column, Table
+from ..trials.columns import Cell, Cells, DataColumn, DataTable
 from .tables import TABLES, TEXT_CUT
 from .writers import Batch, optional
 
@@ -25,7 +25,7 @@ class _StatsSink(ABC):
     """Files of a statistics package."""
 
     suffix = ""
-    added: tuple[Column[Any], ...] = ()
+    added: tuple[DataColumn[Any], ...] = ()
 
     def __init__(self, folder: Path) -> None:
         self._pandas = optional("pandas")
@@ -35,7 +35,7 @@ class _StatsSink(ABC):
         self._paths: list[Path] = []
         self._pieces = dict.fromkeys(self._batches, 0)
 
-    def add(self, table: Table[Any], row: Cells) -> None:
+    def add(self, table: DataTable[Any], row: Cells) -> None:
         batch = self._batches[table.name]
         batch.add(row)
         if batch.is_full(PIECE_ROWS, PIECE_CHARACTERS) or batch.is_wide(PIECE_CELLS):
@@ -65,7 +65,7 @@ class _StatsSink(ABC):
         self._paths.append(path)
         self._batches[table.name] = Batch(table)
 
-    def _series(self, column: Column[Any], rows: list[Cells]) -> Any:
+    def _series(self, column: DataColumn[Any], rows: list[Cells]) -> Any:
         if column.kind in ("text", "reason"):
             cells: list[Any] = [self._text(row[column.name]) for row in rows]
             return self._pandas.Series(cells, dtype=object)
@@ -80,7 +80,7 @@ class _StatsSink(ABC):
         categories = self._pandas.Index([*numbers, *letters], dtype=object)
         return self._pandas.Series(self._pandas.Categorical(cells, categories=categories))
 
-    def _number(self, column: Column[Any], codes: dict[str, int], row: Cells) -> Any:
+    def _number(self, column: DataColumn[Any], codes: dict[str, int], row: Cells) -> Any:
         value = row.get(column.name) if column is not TEXT_CUT else self._is_cut(row)
         if value is None:
             return self._missing(column, row)
@@ -88,14 +88,14 @@ class _StatsSink(ABC):
             return codes[str(value)]
         return float(value) if column.kind == "number" else int(value)
 
-    def _labels(self, column: Column[Any]) -> dict[Any, str]:
+    def _labels(self, column: DataColumn[Any]) -> dict[Any, str]:
         if column.kind == "flag":
             found: dict[Any, str] = {0: "no", 1: "yes"}
         else:
             found = {n: value for n, value in enumerate(column.values, 1) if column.kind == "category"}
         return found | {self._code(one.name, column): one.name for one in column.missing}
 
-    def _missing(self, column: Column[Any], row: Cells) -> Any:
+    def _missing(self, column: DataColumn[Any], row: Cells) -> Any:
         return self._code(column.why_empty(row).name, column)
 
     def _text(self, value: Cell) -> str:
@@ -105,21 +105,21 @@ class _StatsSink(ABC):
         return False
 
     @abstractmethod
-    def _code(self, name: str, column: Column[Any]) -> Any:
+    def _code(self, name: str, column: DataColumn[Any]) -> Any:
         """The code of a missing value."""
 
     @abstractmethod
-    def _save(self, frame: Any, path: Path, table: Table[Any], labels: dict[str, dict[Any, str]]) -> None:
+    def _save(self, frame: Any, path: Path, table: DataTable[Any], labels: dict[str, dict[Any, str]]) -> None:
         """Write a table with its labels."""
 
 
 class StataSink(_StatsSink):
     suffix = "dta"
 
-    def _code(self, name: str, column: Column[Any]) -> Any:
+    def _code(self, name: str, column: DataColumn[Any]) -> Any:
         return next(one.stata for one in column.missing if one.name == name)
 
-    def _save(self, frame: Any, path: Path, table: Table[Any], labels: dict[str, dict[Any, str]]) -> None:
+    def _save(self, frame: Any, path: Path, table: DataTable[Any], labels: dict[str, dict[Any, str]]) -> None:
         missing = {c.name: [one.stata for one in c.missing] for c in table.columns if c.missing}
         self._readstat.write_dta(
             frame,
@@ -136,7 +136,7 @@ class SpssSink(_StatsSink):
     suffix = "sav"
     added = (TEXT_CUT,)
 
-    def _code(self, name: str, column: Column[Any]) -> Any:
+    def _code(self, name: str, column: DataColumn[Any]) -> Any:
         code = next(one.spss for one in column.missing if one.name == name)
         return float(code) if column.kind == "number" else code
 
@@ -149,7 +149,7 @@ class SpssSink(_StatsSink):
             isinstance(cell, str) and len(_StatsSink._text(self, cell).encode()) > SPSS_BYTES for cell in row.values()
         )
 
-    def _save(self, frame: Any, path: Path, table: Table[Any], labels: dict[str, dict[Any, str]]) -> None:
+    def _save(self, frame: Any, path: Path, table: DataTable[Any], labels: dict[str, dict[Any, str]]) -> None:
         columns = (*table.columns, *self.added)
         ranges = {
             c.name: [{"lo": min(one.spss for one in c.missing), "hi": max(one.spss for one in c.missing)}]

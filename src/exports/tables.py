@@ -28,13 +28,13 @@ from ..records.run import Isolation
 from ..schemas import CostClass, Manifest, RunPlan, StudyCode, TrialResult
 from ..scoring.definitions import CODE_HEADINGS, IF_REFUSED_TEXT, MEASURES
 from ..text.escape import defused, inert
-from ..trials.columns import JOINED, MISSING, Cells, Column, Kind, Table, category, flag, integer, number, text
-from ..trials.tables import OF_TRIAL, OF_TRIALS, RUN_ID, TURN_ID, About
+from ..trials.columns import JOINED, MISSING, Cells, DataColumn, Kind, DataTable, category, flag, integer, number, text
+from ..trials.tables import OF_TRIAL, OF_TRIALS, RUN_ID, TURN_ID, TabledRun
 from ..trials.terms import alphabetical
 
 
 @dataclass(frozen=True)
-class Exported(About):
+class Exported(TabledRun):
     """What the rows of a run need to know about it."""
 
     costs: Costs
@@ -48,7 +48,7 @@ class Exported(About):
 
 
 class TableRow(NamedTuple):
-    table: Table[Any]
+    table: DataTable[Any]
     row: Cells
 
 
@@ -79,7 +79,7 @@ def _run(manifest: Manifest, results: storage.StoredResults) -> list[RunPart]:
     return [RunPart(manifest, manifest.plan, results.head, results.sealed, results.count)]
 
 
-RUN: Table[RunPart] = Table(
+RUN: DataTable[RunPart] = DataTable(
     "run",
     "One row: the run, its plan and its settings.",
     (
@@ -166,7 +166,7 @@ def _amount(of: DollarPart) -> float | None:
     return None if amount is None else float(amount)
 
 
-DOLLAR: Table[DollarPart] = Table(
+DOLLAR: DataTable[DollarPart] = DataTable(
     "dollar",
     "One row per error that has a cost, and number of years. Never add amounts of different classes or scenarios.",
     (
@@ -198,7 +198,7 @@ DOLLAR: Table[DollarPart] = Table(
 
 
 class CounselorPart(NamedTuple):
-    run: About
+    run: TabledRun
     notes: BaselineNotes
     group: BaselineGroup
     mode: str
@@ -206,7 +206,7 @@ class CounselorPart(NamedTuple):
     comparable: bool
 
 
-def _counselors(run: About, baseline: Baseline) -> Iterator[CounselorPart]:
+def _counselors(run: TabledRun, baseline: Baseline) -> Iterator[CounselorPart]:
     ours = study_rules(run.rules)
     for study_group, group in sorted(baseline.groups.items()):
         comparable = kind_of(group, ours.get(study_group)) == "like"
@@ -229,7 +229,7 @@ def like_for_like(rules: Rules, baseline: Baseline) -> frozenset[tuple[str, str]
     )
 
 
-COUNSELOR: Table[CounselorPart] = Table(
+COUNSELOR: DataTable[CounselorPart] = DataTable(
     "counselor",
     "One row per question group of the published study and mode: how human counselors answered mystery shoppers.",
     (
@@ -252,8 +252,8 @@ COUNSELOR: Table[CounselorPart] = Table(
     _counselors,
 )  # fmt: skip
 
-TABLES: tuple[Table[Any], ...] = (RUN, *OF_TRIALS, DOLLAR, COUNSELOR)
-TEXT_CUT: Column[Any] = flag(
+TABLES: tuple[DataTable[Any], ...] = (RUN, *OF_TRIALS, DOLLAR, COUNSELOR)
+TEXT_CUT: DataColumn[Any] = flag(
     "text_cut", "Only in CSV and SPSS files: whether a text of this row was too long and was cut", lambda row: False
 )
 TEXTS = "texts.jsonl"
@@ -302,7 +302,7 @@ def codebook_rows() -> Iterator[dict[str, str]]:
             yield _row(table, column)
 
 
-def _row(table: Table[Any], column: Column[Any]) -> dict[str, str]:
+def _row(table: DataTable[Any], column: DataColumn[Any]) -> dict[str, str]:
     if column.missing:
         why = JOINED.join(f"{one.name}: {one.meaning}" for one in column.missing)
     else:

@@ -15,7 +15,7 @@ from typing import Any, Protocol, TextIO
 
 from ..errors import ConfigError
 from ..text.escape import defused
-from ..trials.columns import Cell, Cells, Table
+from ..trials.columns import Cell, Cells, DataTable
 from .tables import TABLES, TEXT_CUT, TEXTS
 
 BATCH_ROWS = 5_000
@@ -40,7 +40,7 @@ def optional(module: str) -> Any:
 class Sink(Protocol):
     """Accepts rows; `close` returns the files written."""
 
-    def add(self, table: Table[Any], row: Cells) -> None: ...
+    def add(self, table: DataTable[Any], row: Cells) -> None: ...
 
     def close(self) -> list[Path]: ...
 
@@ -87,7 +87,7 @@ class _TextSink(ABC):
             self._open[name] = path.open("x", encoding="utf-8", newline="")
 
     @abstractmethod
-    def add(self, table: Table[Any], row: Cells) -> None: ...
+    def add(self, table: DataTable[Any], row: Cells) -> None: ...
 
     def close(self) -> list[Path]:
         self.abandon()
@@ -110,7 +110,7 @@ class CsvSink(_TextSink):
         for table in TABLES:
             self._writers[table.name].writerow([column.name for column in (*table.columns, TEXT_CUT)])
 
-    def add(self, table: Table[Any], row: Cells) -> None:
+    def add(self, table: DataTable[Any], row: Cells) -> None:
         cells: list[Cell] = []
         cut = False
         for column in table.columns:
@@ -122,7 +122,7 @@ class CsvSink(_TextSink):
             cells.append(cell)
         self._writers[table.name].writerow([*cells, _csv_cell(cut)])
 
-    def _keep_whole(self, table: Table[Any], row: Cells, column: str) -> None:
+    def _keep_whole(self, table: DataTable[Any], row: Cells, column: str) -> None:
         if TEXTS not in self._open:
             self._open[TEXTS] = self._whole_texts.open("x", encoding="utf-8", newline="")
             self._paths[TEXTS] = self._whole_texts
@@ -134,7 +134,7 @@ class CsvSink(_TextSink):
 class JsonlSink(_TextSink):
     suffix = "jsonl"
 
-    def add(self, table: Table[Any], row: Cells) -> None:
+    def add(self, table: DataTable[Any], row: Cells) -> None:
         ordered = {column.name: row[column.name] for column in table.columns}
         self._open[table.name].write(json.dumps(ordered, ensure_ascii=False, allow_nan=False) + "\n")
 
@@ -142,7 +142,7 @@ class JsonlSink(_TextSink):
 class Batch:
     """Rows of one table that are not written yet."""
 
-    def __init__(self, table: Table[Any]) -> None:
+    def __init__(self, table: DataTable[Any]) -> None:
         self.table = table
         self.rows: list[Cells] = []
         self.characters = 0
@@ -176,7 +176,7 @@ class ParquetSink:
             for name, path in self._paths.items()
         }
 
-    def _schema(self, table: Table[Any]) -> Any:
+    def _schema(self, table: DataTable[Any]) -> Any:
         arrow = self._arrow
         kinds = {"integer": arrow.int64(), "number": arrow.float64(), "flag": arrow.bool_()}
         fields = [
@@ -190,7 +190,7 @@ class ParquetSink:
         ]
         return arrow.schema(fields, metadata={"table": table.name, "meaning": table.meaning})
 
-    def add(self, table: Table[Any], row: Cells) -> None:
+    def add(self, table: DataTable[Any], row: Cells) -> None:
         batch = self._batches[table.name]
         batch.add(row)
         if batch.is_full(BATCH_ROWS, BATCH_CHARACTERS):

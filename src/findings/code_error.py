@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from ..records.judge_check import CodesMeasured, JudgeCheck
 from ..scoring.definitions import CODE_HEADINGS, ShareName
 from ..stats.bounded import ConfidenceLimits
-from ..stats.clustered import Tally
+from ..stats.clustered import ClusterCount
 from ..stats.confusion import PREVALENCE_DRAWS, ErrorRates, corrected_limits, independent_size, rogan_gladen
 from ..stats.intervals import Share, wilson
 from ..trials.missing import MISSING, NOT_CODED
@@ -51,7 +51,7 @@ def _by_scenario(measured: CodesMeasured, code: ShareName) -> ErrorRates:
         if one.given != NOT_CODED:
             found.setdefault((one.gold == code, one.scenario_id), []).append(one.given == code)
     those, others = (
-        tuple(Tally(sum(given), len(given)) for (has, _), given in found.items() if has is wanted)
+        tuple(ClusterCount(sum(given), len(given)) for (has, _), given in found.items() if has is wanted)
         for wanted in (True, False)
     )
     return ErrorRates(those, others)

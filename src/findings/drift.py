@@ -17,7 +17,7 @@ from ..errors import InputError
 from ..records.model_name import split_name
 from ..schemas import Manifest, TrialResult
 from ..scoring.definitions import CODE_HEADINGS, MEASURES
-from ..stats.clustered import ClusteredShare, Tally, share_by_unit
+from ..stats.clustered import ClusteredShare, ClusterCount, share_by_unit
 from ..stats.drift import Drift, QuestionDrift, drift, question_drift
 from ..store import hash_chain
 from ..trials.missing import MISSING, NOT_CODED
@@ -153,7 +153,7 @@ def _judge_drift(old: Findings, new: Findings, frozen: Path) -> JudgeDrift:
     scenarios = {row.trial_id: row.scenario_id for row in old.rows}
     changed = Counter(scenarios[one.trial_id] for one in compared.changed)
     claims = Counter({name: compared.same_by_scenario[name] + changed[name] for name in scenarios.values()})
-    share = share_by_unit([Tally(changed[name], n) for name, n in claims.items()])
+    share = share_by_unit([ClusterCount(changed[name], n) for name, n in claims.items()])
     low = share.low if share.low is not None else share.value
     return JudgeDrift(share, low is None or low > JUDGE_FLOOR)  # without a common claim, nothing is known
 

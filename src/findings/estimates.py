@@ -84,7 +84,7 @@ def answers_of(rows: Iterable[Row], measure: str) -> list[Answer]:
 
 
 @dataclass(slots=True)
-class Tally:
+class AnswerCount:
     """The answers to one question in one variant."""
 
     total: float = 0.0
@@ -98,14 +98,14 @@ class Tally:
         return (self.total + end * self.missing) / (self.n + self.missing)
 
 
-Tallies = dict[Question, dict[str, Tally]]
+Tallies = dict[Question, dict[str, AnswerCount]]
 """By question and variant."""
 
 
 def tallied(answers: Iterable[Answer]) -> Tallies:
     found: Tallies = {}
     for question, variant, value in answers:
-        tally = found.setdefault(question, {}).setdefault(variant, Tally())
+        tally = found.setdefault(question, {}).setdefault(variant, AnswerCount())
         if value is None:
             tally.missing += 1
         else:
@@ -124,7 +124,7 @@ def _tallied_codes(rows: Iterable[Row], code: str) -> Tallies:
     alike = Counter([(row.scenario_id, row.variant, row.counted) for row in rows])
     for (scenario_id, variant, coded), n in alike.items():
         for group, given in coded:
-            tally = found.setdefault(Question(scenario_id, group), {}).setdefault(variant or "", Tally())
+            tally = found.setdefault(Question(scenario_id, group), {}).setdefault(variant or "", AnswerCount())
             if given == MISSING:
                 tally.missing += n
             else:
@@ -134,14 +134,14 @@ def _tallied_codes(rows: Iterable[Row], code: str) -> Tallies:
 
 
 def _tallied_scores(rows: Iterable[Row], name: str) -> Tallies:
-    found: dict[tuple[str, str | None], Tally] = {}
+    found: dict[tuple[str, str | None], AnswerCount] = {}
     place = SCORES.index(name)
     alike = Counter([(row.scenario_id, row.variant, row.outcome, row.scores[place]) for row in rows])
     for (scenario_id, variant, outcome, value), n in alike.items():
         measured = measured_score(outcome, name, value)
         if not measured.missing and measured.value is None:
             continue
-        tally = found.setdefault((scenario_id, variant), Tally())
+        tally = found.setdefault((scenario_id, variant), AnswerCount())
         if measured.value is None:
             tally.missing += n
         else:
@@ -273,10 +273,10 @@ def key_coverage(rows: Iterable[Row]) -> clustered.ClusteredShare:
     for (scenario_id, claims), n in alike.items():
         before = clusters.get(scenario_id, NO_CLAIMS)
         clusters[scenario_id] = ClaimCount(before.decided + n * claims.decided, before.factual + n * claims.factual)
-    return clustered.share_by_unit([clustered.Tally(*counts) for counts in clusters.values()])
+    return clustered.share_by_unit([clustered.ClusterCount(*counts) for counts in clusters.values()])
 
 
 def group_coverage(trials: Counter[ClaimCount]) -> clustered.ClusteredShare:
     """Of one question group of one scenario, so without an interval."""
     decided, factual = (sum(counts[place] * n for counts, n in trials.items()) for place in (0, 1))
-    return clustered.share_by_unit([clustered.Tally(decided, factual)])
+    return clustered.share_by_unit([clustered.ClusterCount(decided, factual)])

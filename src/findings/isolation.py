@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from ..schemas import TrialResult, Verdict
 from ..stats.bounded import DIFFERENCE, Bounded, bounded_by_cluster
-from ..stats.clustered import ClusteredShare, Tally, share_by_unit
+from ..stats.clustered import ClusteredShare, ClusterCount, share_by_unit
 
 
 class BothWays(NamedTuple):
@@ -73,7 +73,7 @@ class Audit:
         """The share of a judge's verdicts that differ; scenarios are the independent units."""
         return share_by_unit(
             [
-                Tally(sum(n for pair, n in pairs.items() if pair.alone != pair.shared), pairs.total())
+                ClusterCount(sum(n for pair, n in pairs.items() if pair.alone != pair.shared), pairs.total())
                 for pairs in self.labels[judge].values()
             ]
         )

@@ -24,7 +24,7 @@ from ..stats.agreement import (
     mean_cohen_kappa,
     percent_agreement,
 )
-from ..stats.clustered import ClusteredShare, Tally, share_by_unit
+from ..stats.clustered import ClusteredShare, ClusterCount, share_by_unit
 from ..stats.confusion import DRAWS, Corrected, JudgedGold, Labels, corrected_accuracy
 from ..store.strict_json import fingerprint
 from ..trials.row import LABELS, Row
@@ -150,7 +150,7 @@ def _noise(judge: str, verifiers: Sequence[str], scenarios: Mapping[str, Counter
     tallies = []
     for counts in scenarios.values():
         both = {pair: n for pair, n in counts.items() if None not in pair}
-        tallies.append(Tally(sum(n for (first, again), n in both.items() if first != again), sum(both.values())))
+        tallies.append(ClusterCount(sum(n for (first, again), n in both.items() if first != again), sum(both.values())))
     number = int(judge.removeprefix("judge_"))
     return Noise(judge, verifiers[number - 1], share_by_unit(tallies))
 

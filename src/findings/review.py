@@ -55,7 +55,7 @@ class RatedQuestion(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Review:
+class ReadReview:
     """A review and its earlier run, as they were read."""
 
     found: Findings
@@ -89,7 +89,7 @@ def is_review(manifest: Manifest) -> bool:
     return bool(selected) and any(map(is_person, manifest.plan.verifiers))
 
 
-def read_review(found: Findings) -> Review | str:
+def read_review(found: Findings) -> ReadReview | str:
     """The review with its earlier run, or why it cannot be had."""
     transcripts = found.manifest.transcripts
     assert transcripts is not None and transcripts.selected is not None
@@ -105,7 +105,7 @@ def read_review(found: Findings) -> Review | str:
     return _joined(found, earlier, transcripts.selected)
 
 
-def _joined(found: Findings, earlier: Findings, selected: SelectedTrials) -> Review:
+def _joined(found: Findings, earlier: Findings, selected: SelectedTrials) -> ReadReview:
     stratum_of: dict[str, Stratum] = {
         **dict.fromkeys(selected.chosen, "flagged"),
         **dict.fromkeys(selected.sampled, "sampled"),
@@ -124,7 +124,7 @@ def _joined(found: Findings, earlier: Findings, selected: SelectedTrials) -> Rev
     ]
     who = sorted({rater.name for claim in claims for rater in claim.labels if rater.kind == "person"})
     done: dict[Stratum, int] = {name: sum(stratum_of[trial] == name for trial in names) for name in STRATA}
-    return Review(found, earlier, selected, tuple(who), tuple(claims), tuple(questions), done)
+    return ReadReview(found, earlier, selected, tuple(who), tuple(claims), tuple(questions), done)
 
 
 def _judge(number: int, model: str) -> Rater:
@@ -180,7 +180,7 @@ def _coded(one: Row, two: Row, stratum: Stratum) -> Iterator[RatedQuestion]:
             yield RatedQuestion(one.scenario_id, stratum, other, code)
 
 
-def unfinished(review: Review) -> str:
+def unfinished(review: ReadReview) -> str:
     """That people have not judged all selected trials; empty if they have."""
     done, planned = sum(review.done.values()), sum(review.planned.values())
     return "" if done >= planned else f"People have judged {done} of {counted(planned, 'trial')}."

@@ -35,7 +35,7 @@ from ..trials.missing import MISSING
 from ..trials.row import Row
 from .estimates import Estimated, Question, estimate
 from .judge_agreement import RESAMPLES, SEED
-from .review import JUDGES, PEOPLE, STRATA, Rater, Review, Stratum, unfinished
+from .review import JUDGES, PEOPLE, STRATA, Rater, ReadReview, Stratum, unfinished
 
 Part = Literal["flagged", "sampled", "whole run"]
 LEAST_SCENARIOS = 3
@@ -84,7 +84,7 @@ class _Item(NamedTuple):
     pattern: Pattern
 
 
-def review_agreement(review: Review, *, resamples: int = RESAMPLES) -> ReviewAgreement:
+def review_agreement(review: ReadReview, *, resamples: int = RESAMPLES) -> ReviewAgreement:
     """Every pair of people, every person with every judge, people together with judges, and all people."""
     parts = _parts(review)
     table = partial(_pair, parts, resamples)
@@ -100,7 +100,7 @@ def review_agreement(review: Review, *, resamples: int = RESAMPLES) -> ReviewAgr
     return ReviewAgreement(tuple(_all_people(review, people, parts, resamples)), tuple(found), _why_no_whole(review))
 
 
-def _claims(review: Review, first: Rater, second: Rater) -> list[_Item]:
+def _claims(review: ReadReview, first: Rater, second: Rater) -> list[_Item]:
     return [
         _Item(claim.scenario_id, claim.stratum, (claim.labels[first], claim.labels[second]))
         for claim in review.claims
@@ -112,14 +112,14 @@ Weights = Mapping[Stratum, float]
 """What a trial of each stratum counts for; a stratum that is missing is not counted."""
 
 
-def _parts(review: Review) -> dict[Part, Weights]:
+def _parts(review: ReadReview) -> dict[Part, Weights]:
     parts: dict[Part, Weights] = {stratum: {stratum: 1.0} for stratum in STRATA}
     if _why_no_whole(review) is None:
         parts["whole run"] = {name: review.population[name] / review.done[name] for name in STRATA if review.done[name]}
     return parts
 
 
-def _why_no_whole(review: Review) -> str | None:
+def _why_no_whole(review: ReadReview) -> str | None:
     if review.population["sampled"] and not review.done["sampled"]:
         return "no trial was drawn at random from those that were not flagged"
     if review.population["flagged"] and not review.done["flagged"]:
@@ -155,7 +155,7 @@ def _measured(clusters: Sequence[Mapping[Pattern, float]], resamples: int) -> Ca
 
 
 def _all_people(
-    review: Review, people: Sequence[Rater], parts: Mapping[Part, Weights], resamples: int
+    review: ReadReview, people: Sequence[Rater], parts: Mapping[Part, Weights], resamples: int
 ) -> Iterator[PeopleAgreement]:
     items = [
         _Item(claim.scenario_id, claim.stratum, pattern)
@@ -194,7 +194,7 @@ class CorrectedHeadline:
         return Bounded(one.scenarios, one.value, one.low, one.high)
 
 
-def corrected_headlines(review: Review) -> dict[str, dict[ShareName, CorrectedHeadline]]:
+def corrected_headlines(review: ReadReview) -> dict[str, dict[ShareName, CorrectedHeadline]]:
     """By target and code."""
     return {
         target: {code: corrected_headline(review, target, code) for code in SHARES}
@@ -202,7 +202,7 @@ def corrected_headlines(review: Review) -> dict[str, dict[ShareName, CorrectedHe
     }
 
 
-def corrected_headline(review: Review, target: str, code: ShareName) -> CorrectedHeadline:
+def corrected_headline(review: ReadReview, target: str, code: ShareName) -> CorrectedHeadline:
     rows = review.earlier.of_target(target)
     judged = estimate(rows, code)
     found = _Answers(review, rows, code)
@@ -247,7 +247,7 @@ def _counts(judged: float | None, labeled: float | None, stratum: Stratum | None
 class _Answers:
     """The answers of one target, with the judges' and the people's codes."""
 
-    def __init__(self, review: Review, rows: Sequence[Row], code: ShareName) -> None:
+    def __init__(self, review: ReadReview, rows: Sequence[Row], code: ShareName) -> None:
         people = {row.trial_id: dict(row.counted) for row in review.found.rows}
         chosen = frozenset(review.selected.chosen)
         self.outside: set[str] = set()

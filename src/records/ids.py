@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection
     from typing import Protocol
 
-    class Fact(Protocol):
+    class KeyFact(Protocol):
         @property
         def fact_id(self) -> str: ...
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
         """An answer key: the record, or a struct with its fields."""
 
         @property
-        def canonical_facts(self) -> Collection[Fact]: ...
+        def canonical_facts(self) -> Collection[KeyFact]: ...
         @property
         def library_facts(self) -> Collection[str]: ...
         @property

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from ..findings.review import JUDGES, PEOPLE, Review, is_review, read_review, unfinished
+from ..findings.review import JUDGES, PEOPLE, ReadReview, is_review, read_review, unfinished
 from ..findings.review_agreement import CorrectedHeadline, ReviewAgreement, corrected_headlines, review_agreement
 from ..scoring.definitions import CODE_HEADINGS, ShareName
 from . import read_sections
@@ -15,7 +15,7 @@ from .series import Run, Runs
 
 class _Read(NamedTuple):
     run: Run
-    review: Review
+    review: ReadReview
     agreement: ReviewAgreement
     headlines: dict[str, dict[ShareName, CorrectedHeadline]]
     rated_twice: list[set[str]]

@@ -20,7 +20,7 @@ _Z = NormalDist().inv_cdf(0.975)
 
 
 @dataclass(frozen=True)
-class Tally:
+class ClusterCount:
     """One cluster: how many of its claims have the property."""
 
     count: int
@@ -40,7 +40,7 @@ class ClusteredShare:
     high: float | None
 
 
-def effective_size(clusters: Sequence[Tally]) -> float:
+def effective_size(clusters: Sequence[ClusterCount]) -> float:
     """How many independent claims would tell as much as these. Never more than there are.
 
     The variance is that of a ratio over clusters; few clusters estimate it badly, so the size is reduced by the square
@@ -59,7 +59,7 @@ def effective_size(clusters: Sequence[Tally]) -> float:
     return ratio**2 * min(n, share * (1 - share) / variance if variance else n)
 
 
-def clustered_share(clusters: Sequence[Tally]) -> ClusteredShare:
+def clustered_share(clusters: Sequence[ClusterCount]) -> ClusteredShare:
     """Wilson's interval with the effective number of claims."""
     n, count = sum(one.n for one in clusters), sum(one.count for one in clusters)
     if not n:
@@ -72,7 +72,7 @@ def clustered_share(clusters: Sequence[Tally]) -> ClusteredShare:
     return ClusteredShare(count, n, size, p, low, high)
 
 
-def share_by_unit(clusters: Sequence[Tally]) -> ClusteredShare:
+def share_by_unit(clusters: Sequence[ClusterCount]) -> ClusteredShare:
     """A share with clusters as the independent units, as for every mean over scenarios; see `bounded`."""
     n, count = sum(one.n for one in clusters), sum(one.count for one in clusters)
     found = bounded_mean([Unit(one.count / one.n, one.n) for one in clusters if one.n])

@@ -18,7 +18,7 @@ from statistics import NormalDist
 
 from .agreement import quantile
 from .bounded import ConfidenceLimits, mid_p_limits
-from .clustered import ClusteredShare, Tally, clustered_share, effective_size
+from .clustered import ClusteredShare, ClusterCount, clustered_share, effective_size
 from .intervals import student_quantile
 
 Confusion = Mapping[tuple[str, str], int]
@@ -39,14 +39,14 @@ _STEPS = 2_000
 def share_right(replies: Sequence[Confusion]) -> ClusteredShare:
     """Of all gold claims, the share that got their gold label."""
     return clustered_share(
-        [Tally(sum(n for (gold, given), n in one.items() if gold == given), sum(one.values())) for one in replies]
+        [ClusterCount(sum(n for (gold, given), n in one.items() if gold == given), sum(one.values())) for one in replies]
     )
 
 
 def recall(replies: Sequence[Confusion], label: str) -> ClusteredShare:
     """Of the claims with this gold label, the share that got it."""
     return clustered_share(
-        [Tally(one.get((label, label), 0), sum(n for (gold, _), n in one.items() if gold == label)) for one in replies]
+        [ClusterCount(one.get((label, label), 0), sum(n for (gold, _), n in one.items() if gold == label)) for one in replies]
     )
 
 
@@ -54,7 +54,7 @@ def precision(replies: Sequence[Confusion], label: str) -> ClusteredShare:
     """Of the gold claims that got this label, the share whose gold label it is."""
     return clustered_share(
         [
-            Tally(one.get((label, label), 0), sum(n for (_, given), n in one.items() if given == label))
+            ClusterCount(one.get((label, label), 0), sum(n for (_, given), n in one.items() if given == label))
             for one in replies
         ]
     )
@@ -73,7 +73,7 @@ def precision_with_spurious(replies: Sequence[JudgedGold], label: str) -> Cluste
     """Like `precision`, if every spurious claim that got this label counts as wrong."""
     return clustered_share(
         [
-            Tally(
+            ClusterCount(
                 one.confusion.get((label, label), 0),
                 sum(n for (_, given), n in one.confusion.items() if given == label) + one.spurious.get(label, 0),
             )
@@ -261,8 +261,8 @@ class _Shares:
 
     def __init__(self, clusters: Sequence[Mapping[str, int]], labels: Labels) -> None:
         supported, contradicted = labels.supported, labels.contradicted
-        right = [Tally(one.get(supported, 0), one.get(supported, 0) + one.get(contradicted, 0)) for one in clusters]
-        decided = [Tally(one.n, sum(c.get(label, 0) for label in labels.all))
+        right = [ClusterCount(one.get(supported, 0), one.get(supported, 0) + one.get(contradicted, 0)) for one in clusters]
+        decided = [ClusterCount(one.n, sum(c.get(label, 0) for label in labels.all))
                    for one, c in zip(right, clusters, strict=True)]  # fmt: skip
         self._right, self._decided = _counts(right), _counts(decided)
 
@@ -272,7 +272,7 @@ class _Shares:
         return [decided * right, decided * (1 - right), 1 - decided]
 
 
-def _counts(clusters: Sequence[Tally]) -> tuple[float, float]:
+def _counts(clusters: Sequence[ClusterCount]) -> tuple[float, float]:
     """The parameters of a Beta distribution that tells as much as these clusters."""
     n, size = sum(one.n for one in clusters), effective_size(clusters)
     share = sum(one.count for one in clusters) / n
@@ -348,9 +348,9 @@ _HALVINGS = 25
 class ErrorRates:
     """What a test did where the truth is known."""
 
-    found: tuple[Tally, ...]
+    found: tuple[ClusterCount, ...]
     """Of those of the kind, how many the test gave the kind, in each cluster, such as the scenarios."""
-    wrongly: tuple[Tally, ...]
+    wrongly: tuple[ClusterCount, ...]
     """Of the others, how many it gave the kind."""
 
     @property
@@ -362,7 +362,7 @@ class ErrorRates:
         return _share(self.wrongly)
 
 
-def _share(clusters: Sequence[Tally]) -> float:
+def _share(clusters: Sequence[ClusterCount]) -> float:
     return sum(one.count for one in clusters) / sum(one.n for one in clusters)
 
 

@@ -77,7 +77,7 @@ MISSING: dict[str, Missing] = {
 
 
 @dataclass(frozen=True)
-class Column(Generic[P]):
+class DataColumn(Generic[P]):
     name: str
     kind: Kind
     meaning: str
@@ -119,12 +119,12 @@ class Column(Generic[P]):
             return ()
         return tuple(MISSING[name] for name in (*self.reasons, *filter(None, [self.absent])))
 
-    def with_reason(self) -> Iterator[Column[P]]:
+    def with_reason(self) -> Iterator[DataColumn[P]]:
         """This column, and the one beside it."""
         yield self
         cell, why = self.cell, self.why
         if why is not None:
-            yield Column(
+            yield DataColumn(
                 f"{self.name}_missing",
                 "reason",
                 f"Why {self.name} is empty.",
@@ -158,16 +158,16 @@ def listed(entries: Iterable[str]) -> str | None:
 
 
 @dataclass(frozen=True)
-class Table(Generic[P]):
+class DataTable(Generic[P]):
     name: str
     meaning: str
-    declared: tuple[Column[P], ...]
+    declared: tuple[DataColumn[P], ...]
     keys: tuple[str, ...]
     parts: Callable[..., Iterable[P]]
     """What the rows are about, given a trial and its run, or what else the table is made of."""
 
     @cached_property
-    def columns(self) -> tuple[Column[P], ...]:
+    def columns(self) -> tuple[DataColumn[P], ...]:
         """Those declared, and those that say why a cell is empty."""
         return tuple(one for column in self.declared for one in column.with_reason())
 
@@ -193,8 +193,8 @@ class Table(Generic[P]):
 Why = Callable[[P], str] | None
 
 
-def text(name: str, meaning: str, source: Source[P], absent: str | None = None) -> Column[P]:
-    return Column(name, "text", meaning, source, absent=absent)
+def text(name: str, meaning: str, source: Source[P], absent: str | None = None) -> DataColumn[P]:
+    return DataColumn(name, "text", meaning, source, absent=absent)
 
 
 def category(
@@ -206,8 +206,8 @@ def category(
     *,
     reasons: Sequence[str] = (),
     why: Why[P] = None,
-) -> Column[P]:
-    return Column(name, "category", meaning, source, tuple(values), absent, tuple(reasons), why)
+) -> DataColumn[P]:
+    return DataColumn(name, "category", meaning, source, tuple(values), absent, tuple(reasons), why)
 
 
 def integer(
@@ -218,8 +218,8 @@ def integer(
     *,
     in_report: str = "",
     reads: Fields | None = None,
-) -> Column[P]:
-    return Column(name, "integer", meaning, source, absent=absent, in_report=in_report, reads=reads or {})
+) -> DataColumn[P]:
+    return DataColumn(name, "integer", meaning, source, absent=absent, in_report=in_report, reads=reads or {})
 
 
 def number(
@@ -230,9 +230,9 @@ def number(
     *,
     reasons: Sequence[str] = (),
     why: Why[P] = None,
-) -> Column[P]:
-    return Column(name, "number", meaning, source, (), absent, tuple(reasons), why)
+) -> DataColumn[P]:
+    return DataColumn(name, "number", meaning, source, (), absent, tuple(reasons), why)
 
 
-def flag(name: str, meaning: str, source: Source[P], absent: str | None = None) -> Column[P]:
-    return Column(name, "flag", meaning, source, absent=absent)
+def flag(name: str, meaning: str, source: Source[P], absent: str | None = None) -> DataColumn[P]:
+    return DataColumn(name, "flag", meaning, source, absent=absent)

@@ -34,7 +34,7 @@ from ..schemas import (
 )
 from ..scoring.definitions import MEASURES, SCORES
 from ..store.projection import Fields, projection
-from .columns import JOINED, Column, Table, category, flag, integer, listed, number, text
+from .columns import JOINED, DataColumn, DataTable, category, flag, integer, listed, number, text
 from .missing import MISSING as LEFT_OUT
 from .missing import NOT_CODED, counted_code, measured_score
 from .row import DECIDED, LABELS, NOT_RECORDED, OPEN_TIE, OUTCOMES, claim_counts, is_open_tie
@@ -50,7 +50,7 @@ _LEVELS = tuple(code for code in CODES if code != NOT_CODED)
 
 
 @dataclass(frozen=True)
-class About:
+class TabledRun:
     """What the rows of a trial need to know about its run."""
 
     run_id: str
@@ -64,8 +64,8 @@ class About:
 
 # What all tables of trials begin with
 
-RUN_ID: Column[Any] = text("run_id", "The run, by the name of its folder", "run.run_id")
-OF_TRIAL: tuple[Column[Any], ...] = (
+RUN_ID: DataColumn[Any] = text("run_id", "The run, by the name of its folder", "run.run_id")
+OF_TRIAL: tuple[DataColumn[Any], ...] = (
     RUN_ID,
     text("trial_id", "The trial: scenario (@variant), target and repetition", "trial.trial_id"),
     text("scenario_id", "The scenario", "trial.scenario_id"),
@@ -74,8 +74,8 @@ OF_TRIAL: tuple[Column[Any], ...] = (
     integer("repetition", "Which repeat: 1, 2, ...", "trial.repetition"),
 )
 TURN_ID, CLAIM_ID = "The turn of the script", "The claim"
-_JUDGE: Column[Any] = text("judge", "judge_1, judge_2, ...", "judge")
-_JUDGE_MODEL: Column[Any] = text("judge_model", "The judge's model", "model")
+_JUDGE: DataColumn[Any] = text("judge", "judge_1, judge_2, ...", "judge")
+_JUDGE_MODEL: DataColumn[Any] = text("judge_model", "The judge's model", "model")
 
 
 def why_no_score(trial: TrialResult) -> str:
@@ -89,7 +89,7 @@ def why_no_score(trial: TrialResult) -> str:
 
 
 class TrialPart(NamedTuple):
-    run: About
+    run: TabledRun
     trial: TrialResult
 
 
@@ -97,7 +97,7 @@ def _score(name: str, scores: Scores | None) -> float | None:
     return getattr(scores, name) if scores else None
 
 
-def _scores() -> Iterator[Column[TrialPart]]:
+def _scores() -> Iterator[DataColumn[TrialPart]]:
     """The final scores, as they count in estimates."""
 
     def counted(name: str) -> Callable[[TrialPart], float | None]:
@@ -117,7 +117,7 @@ def _why_no_score(of: TrialPart | JudgePart) -> str:
     return why_no_score(of.trial)
 
 
-def _scores_without() -> Iterator[Column[TrialPart]]:
+def _scores_without() -> Iterator[DataColumn[TrialPart]]:
     for name in SCORES:
         meaning = f"{MEASURES[name].heading.capitalize()}, if the marked passages had not been written; 0 to 1"
         reasons = (*_NO_SCORE, "not_marked", "unread_without")
@@ -145,7 +145,7 @@ def _review(field: str) -> Callable[[TrialPart], str | None]:
     return cell
 
 
-TRIAL: Table[TrialPart] = Table(
+TRIAL: DataTable[TrialPart] = DataTable(
     "trial",
     "One row per trial: one scenario asked of one target once.",
     (
@@ -212,26 +212,26 @@ TRIAL: Table[TrialPart] = Table(
 
 
 class JudgePart(NamedTuple):
-    run: About
+    run: TabledRun
     trial: TrialResult
     judge: str
     model: str
     scores: Scores | None
 
 
-def _judges(trial: TrialResult, run: About) -> Iterator[JudgePart]:
+def _judges(trial: TrialResult, run: TabledRun) -> Iterator[JudgePart]:
     for judge, model in run.verifiers.items():
         own = trial.scores_by_judge.get(judge)
         yield JudgePart(run, trial, judge, model, own.scores if own else None)
 
 
-def _own_scores() -> Iterator[Column[JudgePart]]:
+def _own_scores() -> Iterator[DataColumn[JudgePart]]:
     for name in SCORES:
         meaning = _score_meaning(name, "from this verifier's verdicts alone")
         yield number(name, meaning, f"scores.{name}", reasons=_NO_SCORE, why=_why_no_score)
 
 
-JUDGE: Table[JudgePart] = Table(
+JUDGE: DataTable[JudgePart] = DataTable(
     "judge",
     "One row per trial and verifier: the scores according to that verifier alone.",
     (
@@ -249,7 +249,7 @@ JUDGE: Table[JudgePart] = Table(
 
 
 class TurnPart(NamedTuple):
-    run: About
+    run: TabledRun
     trial: TrialResult
     position: int
     turn: Exchange
@@ -257,7 +257,7 @@ class TurnPart(NamedTuple):
     """None if there was no reply to read, or the extractor failed on it."""
 
 
-def _turns(trial: TrialResult, run: About) -> Iterator[TurnPart]:
+def _turns(trial: TrialResult, run: TabledRun) -> Iterator[TurnPart]:
     readings = {reading.turn_id: reading for reading in trial.readings}
     for position, turn in enumerate(trial.conversation, 1):
         yield TurnPart(run, trial, position, turn, readings.get(turn.turn_id))
@@ -275,7 +275,7 @@ def _observed(kind: ObservationKind) -> Callable[[TurnPart], int]:
     )
 
 
-TURN: Table[TurnPart] = Table(
+TURN: DataTable[TurnPart] = DataTable(
     "turn",
     "One row per turn of a trial, whether it was asked or not.",
     (
@@ -328,7 +328,7 @@ TURN: Table[TurnPart] = Table(
 
 
 class ClaimPart(NamedTuple):
-    run: About
+    run: TabledRun
     trial: TrialResult
     claim: Claim
     final: FinalClaim | None
@@ -341,7 +341,7 @@ class ClaimPart(NamedTuple):
         return [self.reply[span.start : span.end] for span in self.claim.quote_spans]
 
 
-def _claims(trial: TrialResult, run: About) -> Iterator[ClaimPart]:
+def _claims(trial: TrialResult, run: TabledRun) -> Iterator[ClaimPart]:
     final = {claim.claim_id: claim for claim in trial.final_claims}
     replies: dict[str | None, str] = {turn.turn_id: turn.reply or "" for turn in trial.conversation}
     for claim in trial.claims:
@@ -356,7 +356,7 @@ def _why_no_label(of: ClaimPart) -> str:
     return "unresolved"
 
 
-CLAIM: Table[ClaimPart] = Table(
+CLAIM: DataTable[ClaimPart] = DataTable(
     "claim",
     "One row per claim found in a reply, with its final label.",
     (
@@ -394,7 +394,7 @@ CLAIM: Table[ClaimPart] = Table(
 
 
 class VerdictPart(NamedTuple):
-    run: About
+    run: TabledRun
     trial: TrialResult
     judge: str
     model: str
@@ -405,7 +405,7 @@ class VerdictPart(NamedTuple):
     """None if the judge gave none."""
 
 
-def _verdicts(trial: TrialResult, run: About) -> Iterator[VerdictPart]:
+def _verdicts(trial: TrialResult, run: TabledRun) -> Iterator[VerdictPart]:
     """One per claim that the judge was asked about, also where it gave no verdict."""
     claims = [claim for claim in trial.claims if claim.verifiable]
     in_shared = {one.claim_id for verdicts in trial.shared_verdicts.values() for one in verdicts}
@@ -423,7 +423,7 @@ def _verdicts(trial: TrialResult, run: About) -> Iterator[VerdictPart]:
         yield from of(judge, "shared_call", 0, shared, trial.shared_verdicts.get(judge, ()))
 
 
-VERDICT: Table[VerdictPart] = Table(
+VERDICT: DataTable[VerdictPart] = DataTable(
     "verdict",
     "One row per claim, verifier and time it was asked, including times it gave no verdict.",
     (
@@ -451,13 +451,13 @@ VERDICT: Table[VerdictPart] = Table(
 
 
 class CitationPart(NamedTuple):
-    run: About
+    run: TabledRun
     trial: TrialResult
     position: int
     cited: TurnCitation
 
 
-CITATION: Table[CitationPart] = Table(
+CITATION: DataTable[CitationPart] = DataTable(
     "citation",
     "One row per citation of a reply; one that backs several claims has a row for each.",
     (
@@ -484,7 +484,7 @@ CITATION: Table[CitationPart] = Table(
 
 
 class QuestionPart(NamedTuple):
-    run: About
+    run: TabledRun
     trial: TrialResult
     code: QuestionCode
     rule: GroupRule | None
@@ -525,12 +525,12 @@ def why_not_counted(code: QuestionCode, trial: TrialResult) -> str:
     return "judge_failure" if failed & {*code.turn_ids, "-"} else "unresolved"
 
 
-def _questions(trial: TrialResult, run: About) -> Iterator[QuestionPart]:
+def _questions(trial: TrialResult, run: TabledRun) -> Iterator[QuestionPart]:
     for code in trial.study_codes:
         yield QuestionPart(run, trial, code, run.rules.get((trial.scenario_id, code.question_group)))
 
 
-QUESTION: Table[QuestionPart] = Table(
+QUESTION: DataTable[QuestionPart] = DataTable(
     "question",
     "One row per question group of a trial, coded as in the published study.",
     (
@@ -577,7 +577,7 @@ QUESTION: Table[QuestionPart] = Table(
     _questions,
 )  # fmt: skip
 
-OF_TRIALS: tuple[Table[Any], ...] = (TRIAL, JUDGE, TURN, CLAIM, VERDICT, CITATION, QUESTION)
+OF_TRIALS: tuple[DataTable[Any], ...] = (TRIAL, JUDGE, TURN, CLAIM, VERDICT, CITATION, QUESTION)
 """In the order in which a trial adds rows to them."""
 
 
@@ -590,8 +590,8 @@ _OWNERS = {"trial": "", "turn": "conversation", "reading": "readings"}
 class Counted(NamedTuple):
     """A column whose sum over a run is in the report."""
 
-    table: Table[Any]
-    column: Column[Any]
+    table: DataTable[Any]
+    column: DataColumn[Any]
 
     @property
     def key(self) -> str:

@@ -26,7 +26,7 @@ from src.schemas import CODES, Exchange, Registration, ReviewReason, StudyCode, 
 from src.scoring.definitions import SCORES
 from src.storage import MANIFEST, RESULTS, SEAL, StoredResults, encode_record
 from src.store.hash_chain import GENESIS
-from src.trials.columns import MISSING, Cells, Column
+from src.trials.columns import MISSING, Cells, DataColumn
 from src.trials.row import NOT_RECORDED
 from tests.cases import each_case
 
@@ -133,7 +133,7 @@ def test_a_real_run_gives_the_same_rows_in_every_format(real: Path, tmp_path: Pa
                     assert_same(column, row, line, meta, name)
 
 
-def assert_same(column: Column[Any], row: dict[str, Any], line: dict[str, Any], meta: Any, name: str) -> None:
+def assert_same(column: DataColumn[Any], row: dict[str, Any], line: dict[str, Any], meta: Any, name: str) -> None:
     value, kept = row[column.name], line[column.name]
     if column.kind in ("text", "reason"):
         want = (kept or "").replace("\0", "␀")

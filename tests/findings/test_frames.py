@@ -14,7 +14,7 @@ from src.exports.export import export
 from src.exports.frames import to_frame
 from src.exports.tables import TABLES
 from src.storage import RESULTS
-from src.trials.columns import Table
+from src.trials.columns import DataTable
 from tests.cases import each_case
 
 from ..helpers import ROOT
@@ -37,7 +37,7 @@ def varied(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return write_run(tmp_path_factory.mktemp("varied") / "run", results, planned())
 
 
-def exported(folder: Path, table: Table[Any], out: Path) -> list[dict[str, Any]]:
+def exported(folder: Path, table: DataTable[Any], out: Path) -> list[dict[str, Any]]:
     if not out.exists():
         export(folder, out, ["jsonl"])
     text = (out / f"{table.name}.jsonl").read_text(encoding="utf-8")
@@ -49,7 +49,7 @@ def test_the_tables_are_those_of_the_export() -> None:
 
 
 @each_case("table", TABLES, ids=lambda table: table.name)
-def test_a_frame_has_the_rows_of_the_export(table: Table[Any], varied: Path, pandas: Any, tmp_path: Path) -> None:
+def test_a_frame_has_the_rows_of_the_export(table: DataTable[Any], varied: Path, pandas: Any, tmp_path: Path) -> None:
     frame = to_frame(varied, table.name)
     rows = exported(varied, table, tmp_path / "out")
     assert list(frame.columns) == [column.name for column in table.columns]

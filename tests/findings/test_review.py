@@ -18,7 +18,7 @@ from src.api.reviews import export_review, start_review
 from src.errors import InputError
 from src.findings.estimates import estimate
 from src.findings.read_run import gather
-from src.findings.review import JUDGES, PEOPLE, Rater, Review, read_review
+from src.findings.review import JUDGES, PEOPLE, Rater, ReadReview, read_review
 from src.findings.review_agreement import PairAgreement, Part, corrected_headline, corrected_headlines, review_agreement
 from src.judge_check.check import CheckOptions, check_judges
 from src.judge_check.gold import load_gold
@@ -73,13 +73,13 @@ def settled(judged: Path) -> Path:
 
 
 @pytest.fixture(scope="module")
-def review(folder: Path) -> Review:
+def review(folder: Path) -> ReadReview:
     return read(folder)
 
 
-def read(folder: Path) -> Review:
+def read(folder: Path) -> ReadReview:
     found = read_review(gather(folder))
-    assert isinstance(found, Review), found
+    assert isinstance(found, ReadReview), found
     return found
 
 
@@ -106,7 +106,7 @@ def selected(folder: Path) -> tuple[tuple[str, ...], tuple[str, ...], int]:
     return transcripts.selected.chosen, transcripts.selected.sampled, transcripts.selected.of
 
 
-def pair(review: Review, first: Rater, second: Rater, part: Part, on: str = "labels") -> PairAgreement:
+def pair(review: ReadReview, first: Rater, second: Rater, part: Part, on: str = "labels") -> PairAgreement:
     found = review_agreement(review, resamples=20).pairs
     return next(one for one in found if (one.first, one.second, one.part, one.on) == (first, second, part, on))
 
@@ -123,14 +123,14 @@ def by_hand(pairs: list[tuple[str, str]], weights: list[float]) -> tuple[float, 
 
 
 @pytest.mark.slow
-def test_people_are_told_apart_though_they_share_the_work(review: Review, folder: Path) -> None:
+def test_people_are_told_apart_though_they_share_the_work(review: ReadReview, folder: Path) -> None:
     expected = Counter(person for said in labels_by_person(folder).values() for person in said)
     assert review.people == ("r1", "r2", "r3")
     found = Counter(rater.name for claim in review.claims for rater in claim.labels if rater.kind == "person")
     assert found == expected
 
 
-def test_agreement_of_two_people_equals_statsmodels(review: Review, folder: Path) -> None:
+def test_agreement_of_two_people_equals_statsmodels(review: ReadReview, folder: Path) -> None:
     chosen, _, _ = selected(folder)
     said = [
         one for (trial, _), one in labels_by_person(folder).items() if trial in chosen and {"r1", "r2"} <= one.keys()
@@ -145,7 +145,7 @@ def test_agreement_of_two_people_equals_statsmodels(review: Review, folder: Path
     assert found.agreement.value == pytest.approx(agreed)
 
 
-def test_alpha_of_all_people_equals_krippendorff(review: Review, folder: Path) -> None:
+def test_alpha_of_all_people_equals_krippendorff(review: ReadReview, folder: Path) -> None:
     chosen, _, _ = selected(folder)
     people = ("r1", "r2", "r3")
     rows = [
@@ -159,7 +159,7 @@ def test_alpha_of_all_people_equals_krippendorff(review: Review, folder: Path) -
     assert found.alpha.value == pytest.approx(expected)
 
 
-def test_agreement_over_the_whole_run_weighs_sampled_trials(review: Review, folder: Path, judged: Path) -> None:
+def test_agreement_over_the_whole_run_weighs_sampled_trials(review: ReadReview, folder: Path, judged: Path) -> None:
     chosen, sampled, of = selected(folder)
     assert 0 < len(sampled) < of
     earlier = results(judged)
@@ -175,7 +175,7 @@ def test_agreement_over_the_whole_run_weighs_sampled_trials(review: Review, fold
     assert (found.agreement.value, found.kappa.value) == pytest.approx((agreed, kappa))
 
 
-def test_people_together_are_compared_with_judges_on_codes(review: Review, folder: Path, judged: Path) -> None:
+def test_people_together_are_compared_with_judges_on_codes(review: ReadReview, folder: Path, judged: Path) -> None:
     chosen, _, _ = selected(folder)
     before, after = results(judged), results(folder)
     same = total = 0
@@ -202,7 +202,7 @@ def test_with_flagged_trials_alone_nothing_is_said_of_the_whole_run(judged: Path
         assert all("too few labeled trials: 0 of" in (one.corrected.why_not or "") for one in by_code.values())
 
 
-def test_a_headline_is_not_corrected_by_few_labels(review: Review) -> None:
+def test_a_headline_is_not_corrected_by_few_labels(review: ReadReview) -> None:
     found = corrected_headline(review, "fake:careful", "accurate_complete")
     assert found.corrected.value is None
     assert (found.corrected.why_not or "").startswith("too few labeled trials")

@@ -9,7 +9,7 @@ from typing import cast
 import numpy as np
 import pytest
 
-from src.findings.review import Review
+from src.findings.review import ReadReview
 from src.findings.review_agreement import corrected_headline
 from src.records.run import SelectedTrials
 from src.schemas import TrialOutcome
@@ -66,10 +66,10 @@ def made(seed: int, *, open_ones: bool = True) -> tuple[list[Row], list[Row], Se
     return judged, [people[name] for name in (*chosen, *sampled)], selected
 
 
-def review_of(judged: list[Row], people: list[Row], selected: SelectedTrials) -> Review:
+def review_of(judged: list[Row], people: list[Row], selected: SelectedTrials) -> ReadReview:
     earlier = SimpleNamespace(rows=judged, of_target=lambda target: judged, plan_targets=("t",))
     done = {"flagged": len(selected.chosen), "sampled": len(selected.sampled)}
-    return Review(
+    return ReadReview(
         cast("None", SimpleNamespace(rows=people)),  # type: ignore[arg-type]
         cast("None", earlier),  # type: ignore[arg-type]
         selected,

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from src.stats.clustered import Tally, clustered_share
+from src.stats.clustered import ClusterCount, clustered_share
 from src.stats.confusion import (
     LEAST_GOLD_CLAIMS,
     MOST_AMPLIFIED,
@@ -51,14 +51,14 @@ def test_shares_by_hand() -> None:
         {("S", "S"): 8, ("S", "missed"): 1, ("C", "S"): 1, ("N", "N"): 3},
         {("S", "S"): 5, ("S", "N"): 2, ("C", "C"): 4, ("C", "open"): 1},
     ]
-    assert share_right(replies) == clustered_share([Tally(11, 13), Tally(9, 12)])
-    assert recall(replies, "S") == clustered_share([Tally(8, 9), Tally(5, 7)])
-    assert precision(replies, "S") == clustered_share([Tally(8, 9), Tally(5, 5)])
-    assert precision(replies, "C") == clustered_share([Tally(0, 0), Tally(4, 4)])
+    assert share_right(replies) == clustered_share([ClusterCount(11, 13), ClusterCount(9, 12)])
+    assert recall(replies, "S") == clustered_share([ClusterCount(8, 9), ClusterCount(5, 7)])
+    assert precision(replies, "S") == clustered_share([ClusterCount(8, 9), ClusterCount(5, 5)])
+    assert precision(replies, "C") == clustered_share([ClusterCount(0, 0), ClusterCount(4, 4)])
     assert recall(replies, "other").value is None
     spurious = [JudgedGold(replies[0], {"S": 2, "N": 7}), JudgedGold(replies[1], {"C": 1})]
-    assert precision_with_spurious(spurious, "S") == clustered_share([Tally(8, 11), Tally(5, 5)])
-    assert precision_with_spurious(spurious, "C") == clustered_share([Tally(0, 0), Tally(4, 5)])
+    assert precision_with_spurious(spurious, "S") == clustered_share([ClusterCount(8, 11), ClusterCount(5, 5)])
+    assert precision_with_spurious(spurious, "C") == clustered_share([ClusterCount(0, 0), ClusterCount(4, 5)])
 
 
 def test_the_table_holds_missed_open_and_spurious_claims() -> None:

@@ -19,14 +19,14 @@ from src.findings.code_error import corrected_share
 from src.findings.estimates import Estimated
 from src.records.judge_check import CodesMeasured, ReplyCode
 from src.stats.bounded import ConfidenceLimits, mid_p_limits
-from src.stats.clustered import Tally
+from src.stats.clustered import ClusterCount
 from src.stats.confusion import ErrorRates, corrected_limits, independent_size, rogan_gladen
 from tests.cases import each_case
 
 
-def alone(count: int, n: int) -> tuple[Tally, ...]:
+def alone(count: int, n: int) -> tuple[ClusterCount, ...]:
     """So many of n, each in a cluster of its own."""
-    return (*(Tally(1, 1),) * count, *(Tally(0, 1),) * (n - count))
+    return (*(ClusterCount(1, 1),) * count, *(ClusterCount(0, 1),) * (n - count))
 
 
 GOOD = ErrorRates(alone(90, 100), alone(5, 100))
