@@ -176,8 +176,8 @@ def code_lines(measured: CodesMeasured) -> Iterator[str]:
     """How often the judges lead to the study code that follows from the gold labels."""
     yield f"Study codes, end to end, of {counted(len(measured.replies), 'reply', 'replies')}:"
     for code in SHARES:
-        rates = code_rates(measured, code)
-        yield f"  {code} found {_of(rates.found)}, wrongly given {_of(rates.wrongly)};"
+        found, wrongly = code_rates(measured, code)
+        yield f"  {code} found {_of(found)}, wrongly given {_of(wrongly)};"
     open_codes = sum(one.given == "incomplete_data" for one in measured.replies)
     yield f"  {open_codes} left without a code by the judges, which do not count here;"
     why = "; ".join(f"{n} {LEFT_OUT[reason]}" for reason, n in measured.left_out.items())

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from .. import storage
 from ..errors import InputError
-from ..trials.columns import Cells, Kind, DataTable
+from ..trials.columns import Cells, DataTable, Kind
 from .tables import TABLES, Exported, run_rows, trial_rows
 from .writers import optional
 

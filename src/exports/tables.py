@@ -28,7 +28,7 @@ from ..records.run import Isolation
 from ..schemas import CostClass, Manifest, RunPlan, StudyCode, TrialResult
 from ..scoring.definitions import CODE_HEADINGS, IF_REFUSED_TEXT, MEASURES
 from ..text.escape import defused, inert
-from ..trials.columns import JOINED, MISSING, Cells, DataColumn, Kind, DataTable, category, flag, integer, number, text
+from ..trials.columns import JOINED, MISSING, Cells, DataColumn, DataTable, Kind, category, flag, integer, number, text
 from ..trials.tables import OF_TRIAL, OF_TRIALS, RUN_ID, TURN_ID, TabledRun
 from ..trials.terms import alphabetical
 

@@ -8,13 +8,13 @@ every code that hangs on a claim the judges disagreed on, or left open, fell the
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from ..records.judge_check import CodesMeasured, JudgeCheck
 from ..scoring.definitions import CODE_HEADINGS, ShareName
-from ..stats.bounded import ConfidenceLimits
+from ..stats.bounded import Interval
 from ..stats.clustered import ClusterCount
-from ..stats.confusion import PREVALENCE_DRAWS, ErrorRates, corrected_limits, independent_size, rogan_gladen
+from ..stats.confusion import PREVALENCE_DRAWS, Corrected, ErrorRates, corrected_limits, independent_size, rogan_gladen
 from ..stats.intervals import Share, wilson
 from ..trials.missing import MISSING, NOT_CODED
 from ..trials.row import CodedQuestion, Row
@@ -28,20 +28,15 @@ LEAST_APART = 0.2
 """By how much the judges must give a code more often to replies that have it than to others."""
 
 
-@dataclass(frozen=True)
-class CodeRates:
-    """What judges made of gold replies with one study code, and of all others."""
+def code_rates(measured: CodesMeasured, code: ShareName) -> tuple[Share, Share]:
+    """How often judges find one study code on gold replies, and how often they give it wrongly to others.
 
-    found: Share
-    wrongly: Share
-
-
-def code_rates(measured: CodesMeasured, code: ShareName) -> CodeRates:
-    """Replies that the judges left without a code do not count: they are missing in a run, too."""
+    Replies that the judges left without a code do not count: they are missing in a run, too.
+    """
     coded = [one for one in measured.replies if one.given != NOT_CODED]
     those = [one.given == code for one in coded if one.gold == code]
     others = [one.given == code for one in coded if one.gold != code]
-    return CodeRates(wilson(sum(those), len(those)), wilson(sum(others), len(others)))
+    return wilson(sum(those), len(those)), wilson(sum(others), len(others))
 
 
 def _by_scenario(measured: CodesMeasured, code: ShareName) -> ErrorRates:
@@ -57,25 +52,9 @@ def _by_scenario(measured: CodesMeasured, code: ShareName) -> ErrorRates:
     return ErrorRates(those, others)
 
 
-@dataclass(frozen=True)
-class CorrectedShare:
-    """The share of a study code as judged, and corrected for judge error with a 95% interval."""
-
-    raw: float | None
-    value: float | None = None
-    low: float | None = None
-    high: float | None = None
-    why_not: str | None = None
-    """Why it cannot be corrected; None if it is."""
-
-    def estimated(self, of: Estimated) -> Estimated:
-        """The estimate with the corrected value and interval, to compute differences from."""
-        return replace(of, value=self.value, low=self.low, high=self.high)
-
-
 def corrected_share(
     estimated: Estimated, measured: CodesMeasured, code: ShareName, *, seed: int = SEED, draws: int = PREVALENCE_DRAWS
-) -> CorrectedShare:
+) -> Corrected:
     """The share of a code in a run, corrected for the judges' errors on the gold set.
 
     Args:
@@ -87,33 +66,32 @@ def corrected_share(
     """
     raw = estimated.value
     if raw is None or estimated.low is None or estimated.high is None:
-        return CorrectedShare(raw, why_not=estimated.why_no_interval or "no question was coded")
-    rates = code_rates(measured, code)
-    why_not = _unusable(rates, code)
+        return Corrected(raw, why_not=estimated.why_no_interval or "no question was coded")
+    why_not = _unusable(*code_rates(measured, code), code)
     if why_not:
-        return CorrectedShare(raw, why_not=why_not)
+        return Corrected(raw, why_not=why_not)
     counts = _by_scenario(measured, code)
-    size = independent_size(raw, ConfidenceLimits(estimated.low, estimated.high))
+    size = independent_size(raw, Interval(estimated.low, estimated.high))
     limits = corrected_limits(raw, size, counts, seed=seed, draws=draws)
     if limits is None:
         what = f"their errors on the gold set do not fit how many answers of this run are “{CODE_HEADINGS[code]}”"
-        return CorrectedShare(raw, why_not=what)
+        return Corrected(raw, why_not=what)
     value = min(1.0, max(0.0, rogan_gladen(raw, counts.sensitivity, counts.false_alarms)))
-    return CorrectedShare(raw, value, min(value, limits.low), max(value, limits.high))
+    return Corrected(raw, value, min(value, limits.low), max(value, limits.high))
 
 
-def _unusable(rates: CodeRates, code: ShareName) -> str | None:
+def _unusable(found: Share, wrongly: Share, code: ShareName) -> str | None:
     """Why a check cannot correct this code."""
     name = f"“{CODE_HEADINGS[code]}”"
-    for words, share in ((name, rates.found), (f"not {name}", rates.wrongly)):
+    for words, share in ((name, found), (f"not {name}", wrongly)):
         if share.n < LEAST_REPLIES:
             few = f"the check coded {share.n} gold replies that are {words}, and {LEAST_REPLIES} are needed"
             return f"{few}; measure the judges on more of the gold set"
-    assert rates.found.value is not None and rates.wrongly.value is not None
-    if rates.found.value - rates.wrongly.value <= LEAST_APART:
+    assert found.value is not None and wrongly.value is not None
+    if found.value - wrongly.value <= LEAST_APART:
         return (
-            f"the judges do not tell {name} from other answers: on the gold set they find {rates.found.count} of "
-            f"{rates.found.n} and wrongly give it to {rates.wrongly.count} of {rates.wrongly.n}"
+            f"the judges do not tell {name} from other answers: on the gold set they find {found.count} of "
+            f"{found.n} and wrongly give it to {wrongly.count} of {wrongly.n}"
         )
     return None
 
@@ -171,12 +149,12 @@ def _end(possible: Sequence[str], code: ShareName, *, to_it: bool) -> str:
 
 
 @dataclass(frozen=True)
-class JudgeError:
+class JudgedShare:
     """What is known of the judges' part in one share."""
 
     share: Estimated
     """As judged."""
-    corrected: CorrectedShare | None
+    corrected: Corrected | None
     """By a judge check that measured codes; None if none was given, or if it cannot correct this share."""
     bounds: JudgeBounds | None
     """By the run itself; None if all verifiers are one model."""
@@ -194,7 +172,7 @@ def judge_error(
     *,
     verifiers: Sequence[str],
     check: JudgeCheck | None,
-) -> JudgeError:
+) -> JudgedShare:
     """The correction of a share, and its bounds, as far as they are known.
 
     Args:
@@ -207,8 +185,8 @@ def judge_error(
     share = estimate_of(rows)
     bounds = judge_bounds(rows, code, estimate_of, share) if len(set(verifiers)) > 1 else None
     if check is None:
-        return JudgeError(share, None, bounds)
+        return JudgedShare(share, None, bounds)
     if check.codes is None:
-        return JudgeError(share, None, bounds, OLD_CHECK)
+        return JudgedShare(share, None, bounds, OLD_CHECK)
     corrected = corrected_share(share, check.codes, code)
-    return JudgeError(share, None if corrected.why_not else corrected, bounds, corrected.why_not)
+    return JudgedShare(share, None if corrected.why_not else corrected, bounds, corrected.why_not)

@@ -174,29 +174,24 @@ def _same_replies(one: TrialResult, two: TrialResult) -> bool:
 
 def _compare_claims(found: JudgesCompared, one: TrialResult, two: TrialResult) -> None:
     before, after = _judged(one), _judged(two)
-    pairs = _matched([claim.claim for claim in before], [claim.claim for claim in after])
+    pairs = _matched(before, after)
     for mine, theirs in pairs:
-        was, now = before[mine], after[theirs]
-        found.moves[LabelChange(was.final.label, now.final.label)] += 1
-        if was.final.label == now.final.label:
+        was, now = one.final_claims[mine], two.final_claims[theirs]
+        found.moves[LabelChange(was.label, now.label)] += 1
+        if was.label == now.label:
             found.same += 1
             found.same_by_scenario[one.scenario_id] += 1
         else:
-            quote = _quote(one, was.claim)
-            sides = _side(one, was.final), _side(two, now.final)
-            found.changed.append(Change(one.trial_id, was.final.turn_id, quote, *sides))
+            quote = _quote(one, before[mine])
+            found.changed.append(Change(one.trial_id, was.turn_id, quote, _side(one, was), _side(two, now)))
     found.gone += len(before) - len(pairs)
     found.new += len(after) - len(pairs)
 
 
-class _Judged(NamedTuple):
-    claim: Claim
-    final: FinalClaim
-
-
-def _judged(result: TrialResult) -> list[_Judged]:
+def _judged(result: TrialResult) -> list[Claim]:
+    """The claims that have a final label or none, in the order of these."""
     claims = {claim.claim_id: claim for claim in result.claims}
-    return [_Judged(claims[final.claim_id], final) for final in result.final_claims]
+    return [claims[final.claim_id] for final in result.final_claims]
 
 
 def _matched(before: Sequence[Claim], after: Sequence[Claim]) -> list[Pair]:
@@ -206,13 +201,12 @@ def _matched(before: Sequence[Claim], after: Sequence[Claim]) -> list[Pair]:
     for turn_id in turns:
         mine = [at for at, claim in enumerate(before) if claim.turn_id == turn_id]
         theirs = [at for at, claim in enumerate(after) if claim.turn_id == turn_id]
-        ranked = ranked_pairs([_placed(before[at]) for at in mine], [_placed(after[at]) for at in theirs])
+        ranked = ranked_pairs(
+            *([Placed(claims[at].text, claims[at].quote_spans) for at in places]
+              for claims, places in ((before, mine), (after, theirs)))
+        )  # fmt: skip
         pairs += [Pair(mine[one], theirs[two]) for one, two in best_pairs(ranked)]
     return sorted(pairs)
-
-
-def _placed(claim: Claim) -> Placed:
-    return Placed(claim.text, claim.quote_spans)
 
 
 def _quote(result: TrialResult, claim: Claim) -> str:

@@ -81,29 +81,23 @@ class ErrorCount:
 ErrorCounts = dict[ErrorKey, ErrorCount]
 
 
-@dataclass
-class JournalErrors:
-    """Counts the failed attempts of a journal, line by line."""
+def _count_attempt(counts: ErrorCounts, unanswered: dict[str, ErrorKey], call: CallRecord) -> None:
+    """Count an attempt of the journal if it failed.
 
-    counts: ErrorCounts = field(default_factory=dict)
-    _lost: dict[str, ErrorKey] = field(default_factory=dict)
-    """By trial, stage, turn and judge: calls that ended without an answer, as far as no other ask has followed."""
-
-    def add(self, call: CallRecord) -> None:
-        question = call.call.rsplit("|", 2)[0]
-        if self._lost and (before := self._lost.pop(question, None)):
-            self.counts[before].lost -= 1  # a judge that does not accept the schema is asked again without it
-        stage = call.call.split("|")[1]
-        if call.outcome == "ok" or (call.outcome == "refused" and stage == "target"):  # a refusal is an answer
-            return
-        message = call.error or (f"stop reason: {call.stop_reason}" if call.stop_reason else "")
-        # A judge that wrote something unusable is asked again; if no answer of it was usable, the results say so.
-        lost = call.final and stage != "probe" and (stage == "target" or call.error is not None)
-        key = count_error(
-            self.counts, (stage, call.model, call.outcome, call.status), message, example=call.call, lost=lost
-        )
-        if lost:
-            self._lost[question] = key
+    `unanswered`: by trial, stage, turn and judge, calls that ended without an answer, if no other ask has followed.
+    """
+    question = call.call.rsplit("|", 2)[0]
+    if unanswered and (before := unanswered.pop(question, None)):
+        counts[before].lost -= 1  # a judge that does not accept the schema is asked again without it
+    stage = call.call.split("|")[1]
+    if call.outcome == "ok" or (call.outcome == "refused" and stage == "target"):  # a refusal is an answer
+        return
+    message = call.error or (f"stop reason: {call.stop_reason}" if call.stop_reason else "")
+    # A judge that wrote something unusable is asked again; if no answer of it was usable, the results say so.
+    lost = call.final and stage != "probe" and (stage == "target" or call.error is not None)
+    key = count_error(counts, (stage, call.model, call.outcome, call.status), message, example=call.call, lost=lost)
+    if lost:
+        unanswered[question] = key
 
 
 def count_judge_failure(counts: ErrorCounts, role: str, model: str, reason: str, example: str) -> None:
@@ -129,16 +123,15 @@ def count_error(
 def errors_of(journal: ErrorCounts, judges: ErrorCounts) -> tuple[CallError, ...]:
     """All kinds, those that lost most first. What both the journal and the results have is counted once."""
     known = {key._replace(status=None) for key in journal}
-    found = [_error(key, count) for key, count in journal.items()]
     # A judge's reply that the journal calls ok was rejected later, for example because the wrong model answered.
-    found += [_error(key._replace(outcome=UNUSABLE), count) for key, count in judges.items() if key not in known]
+    rejected = ((key._replace(outcome=UNUSABLE), count) for key, count in judges.items() if key not in known)
+    found = [
+        CallError(*key[:4], count.message, count.attempts, count.lost, count.example)
+        for key, count in (*journal.items(), *rejected)
+    ]
     return tuple(
         sorted(found, key=lambda one: (-one.lost, -one.attempts, one.role, one.model, one.outcome, one.message))
     )
-
-
-def _error(key: ErrorKey, count: ErrorCount) -> CallError:
-    return CallError(*key[:4], count.message, count.attempts, count.lost, count.example)
 
 
 @lru_cache(maxsize=1_024)
@@ -209,12 +202,12 @@ def read_calls(folder: Path, manifest: Manifest) -> CallTotals:
     if not path.exists():
         return found
     rows: dict[tuple[str, str], Spending] = {}
-    errors = JournalErrors(found.errors)
+    unanswered: dict[str, ErrorKey] = {}
     for line in hash_chain.ChainReader(path, storage.manifest_sha256(folder)):
         if not hash_chain.is_call(line.payload):
             continue
         call = _decode(line.payload)
-        errors.add(call)
+        _count_attempt(found.errors, unanswered, call)
         stage = call.call.split("|")[1]
         if stage == "probe":
             stage = "target" if call.model in manifest.plan.targets else "judge"

@@ -17,7 +17,7 @@ from ..errors import InputError
 from ..records.model_name import split_name
 from ..schemas import Manifest, TrialResult
 from ..scoring.definitions import CODE_HEADINGS, MEASURES
-from ..stats.clustered import ClusteredShare, ClusterCount, share_by_unit
+from ..stats.clustered import ClusterCount, ClusteredShare, share_by_unit
 from ..stats.drift import Drift, QuestionDrift, drift, question_drift
 from ..store import hash_chain
 from ..trials.missing import MISSING, NOT_CODED
@@ -268,8 +268,8 @@ def _questions(before: Sequence[Row], after: Sequence[Row]) -> tuple[QuestionDri
     """How the codes of each question moved, by the rule for missing data; a missing answer is no grade."""
     return question_drift(
         [
-            (f"{one.scenario_id} {one.group}", BETTER.get(one.first), BETTER.get(one.second))
-            for one in pair_codes(before, after)
+            (f"{question.scenario_id} {question.group}", BETTER.get(one), BETTER.get(two))
+            for question, one, two in pair_codes(before, after)
         ]
     )
 
@@ -305,8 +305,9 @@ def _answers(old: Findings, new: Findings, wanted: Sequence[_CodeMove]) -> Itera
     old_trials = _read(old.folder, {move.old_trial for move in wanted})
     new_trials = _read(new.folder, {move.new_trial for move in wanted})
     for move in wanted:
-        was, now_ = _exchange(old_trials[move.old_trial], move.group), _exchange(new_trials[move.new_trial], move.group)
-        yield ChangedAnswer(move.old_trial, move.group, move.before, move.after, was.question, was.reply, now_.reply)
+        question, was = _exchange(old_trials[move.old_trial], move.group)
+        _, now = _exchange(new_trials[move.new_trial], move.group)
+        yield ChangedAnswer(move.old_trial, move.group, move.before, move.after, question, was, now)
 
 
 def _read(folder: Path, wanted: set[str]) -> dict[str, TrialResult]:
@@ -320,13 +321,9 @@ def _read(folder: Path, wanted: set[str]) -> dict[str, TrialResult]:
     return found
 
 
-class _Asked(NamedTuple):
-    question: str
-    reply: str
-
-
-def _exchange(result: TrialResult, group: str) -> _Asked:
+def _exchange(result: TrialResult, group: str) -> tuple[str, str]:
+    """What was asked, and the reply."""
     code = next(code for code in result.study_codes if code.question_group == group)
     asked = [exchange for exchange in result.conversation if exchange.turn_id in code.turn_ids]
     told = [exchange for exchange in asked if exchange.outcome not in ("skipped", "not_asked")]
-    return _Asked(" / ".join(e.user_message for e in told), "\n\n".join(e.reply for e in told if e.reply))
+    return " / ".join(e.user_message for e in told), "\n\n".join(e.reply for e in told if e.reply)

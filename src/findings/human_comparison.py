@@ -25,6 +25,7 @@ from ..records.base import Line, Record
 from ..schemas import CODES, GroupRule, StudyCode
 from ..scoring.definitions import SHARES, ShareName
 from ..stats.bounded import mid_p_limits
+from ..stats.confusion import Corrected
 from ..store.input_files import read_user_file
 from ..store.package_data import data_folder
 from ..trials.row import Row
@@ -239,14 +240,15 @@ def _coded(counts: Counts) -> int:
     return counts.shops - counts.codes["incomplete_data"]
 
 
-def corrected_gaps(beside: BesideCounselors, corrected: Estimated) -> dict[str, Gap]:
+def corrected_gaps(beside: BesideCounselors, corrected: Corrected) -> dict[str, Gap]:
     """The differences of a share that was corrected for judge error.
 
     One is called clear after adjustment only if it is so as judged, too: draws are too few for the adjusted level.
     """
+    target = replace(beside.target, value=corrected.value, low=corrected.low, high=corrected.high)
     found: dict[str, Gap] = {}
     for mode, people in beside.counselors.items():
-        gap = _gap(corrected, people, corrected, people)
+        gap = _gap(target, people, target, people)
         found[mode] = replace(gap, after_adjustment=gap.after_adjustment and beside.gaps[mode].after_adjustment)
     return found
 

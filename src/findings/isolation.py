@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from ..schemas import TrialResult, Verdict
 from ..stats.bounded import DIFFERENCE, Bounded, bounded_by_cluster
-from ..stats.clustered import ClusteredShare, ClusterCount, share_by_unit
+from ..stats.clustered import ClusterCount, ClusteredShare, share_by_unit
 
 
 class BothWays(NamedTuple):
@@ -22,14 +22,6 @@ class BothWays(NamedTuple):
     alone: str
     """With one claim per call; this one counts."""
     shared: str
-
-
-class AccuracyBothWays(NamedTuple):
-    """Accuracy over the audited claims of one trial, over the verdicts of all verifiers."""
-
-    scenario_id: str
-    alone: float
-    shared: float
 
 
 @dataclass
@@ -41,7 +33,8 @@ class Audit:
     claims: int = 0
     labels: dict[str, dict[str, Counter[BothWays]]] = field(default_factory=dict)
     """By judge and scenario."""
-    accuracy: list[AccuracyBothWays] = field(default_factory=list)
+    accuracy: list[tuple[str, float]] = field(default_factory=list)
+    """By scenario, of one trial each: accuracy over its audited claims in shared calls, minus with one per call."""
 
     def add(self, line: TrialResult) -> None:
         if line.outcome != "scored":
@@ -59,7 +52,7 @@ class Audit:
         together = [pair for found in pairs.values() for pair in found.values()]
         alone, shared = _accuracy([one.alone for one in together]), _accuracy([one.shared for one in together])
         if alone is not None and shared is not None:
-            self.accuracy.append(AccuracyBothWays(line.scenario_id, alone, shared))
+            self.accuracy.append((line.scenario_id, shared - alone))
 
     def pooled(self) -> Counter[BothWays]:
         """Labels both ways, over all judges."""
@@ -80,7 +73,7 @@ class Audit:
 
     def effect(self) -> Bounded:
         """Accuracy in shared calls minus accuracy with one claim per call, a mean over trials."""
-        return bounded_by_cluster(((one.scenario_id, one.shared - one.alone) for one in self.accuracy), DIFFERENCE)
+        return bounded_by_cluster(self.accuracy, DIFFERENCE)
 
 
 def _both_ways(alone: Sequence[Verdict], shared: Sequence[Verdict]) -> dict[str, BothWays]:

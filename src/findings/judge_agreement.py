@@ -24,8 +24,9 @@ from ..stats.agreement import (
     mean_cohen_kappa,
     percent_agreement,
 )
-from ..stats.clustered import ClusteredShare, ClusterCount, share_by_unit
+from ..stats.clustered import ClusterCount, ClusteredShare, share_by_unit
 from ..stats.confusion import DRAWS, Corrected, JudgedGold, Labels, corrected_accuracy
+from ..store.run_files import Versioned
 from ..store.strict_json import fingerprint
 from ..trials.row import LABELS, Row
 from .read_run import Findings, LabelPair, Pattern
@@ -63,7 +64,7 @@ def read_check(path: Path) -> JudgeCheck:
 def read_record(path: Path, kind: type[R]) -> R:
     """The record or the manifest of a judge check."""
     try:
-        written = msgspec.json.decode(path.read_bytes(), type=_Versioned).format
+        written = msgspec.json.decode(path.read_bytes(), type=Versioned).format
     except OSError as error:
         raise InputError(f"{path} cannot be read ({error.strerror}). Check the path.") from None
     except msgspec.DecodeError:
@@ -74,10 +75,6 @@ def read_record(path: Path, kind: type[R]) -> R:
             "Run `medicare-eval judge-check` again."
         )
     return storage.read_record(path, kind)
-
-
-class _Versioned(msgspec.Struct):
-    format: int = 1
 
 
 _RELEASES = {1: "0.2, which measured verifiers on gold claims alone", 2: "0.3, whose gold set knew no library of facts"}

@@ -14,13 +14,8 @@ from ..trials.row import Row
 from .estimates import Answer, Question, answers_of, question_values, tallied
 from .read_run import Findings
 
-
-class TrialKey(NamedTuple):
-    """What two trials must share to be a pair."""
-
-    scenario_id: str
-    variant: str | None
-    repetition: int
+TrialKey = tuple[str, str | None, int]
+"""What two trials must share to be a pair: scenario, variant and repetition."""
 
 
 class ScorePair(NamedTuple):
@@ -31,20 +26,7 @@ class ScorePair(NamedTuple):
     second: float
 
 
-class CodePair(NamedTuple):
-    """The study codes of one question in two paired trials."""
-
-    scenario_id: str
-    group: str
-    first: str
-    second: str
-
-
 Planned = Callable[[TrialKey], bool]
-
-
-def _nothing(_: TrialKey) -> bool:
-    return False
 
 
 def planned_in(plan: RunPlan, target: str) -> Planned:
@@ -53,11 +35,11 @@ def planned_in(plan: RunPlan, target: str) -> Planned:
         (planned.scenario.scenario_id, planned.variant): plan.repeats_of(target, planned.name)
         for planned in plan.scenarios
     }
-    return lambda one: 1 <= one.repetition <= repeats.get((one.scenario_id, one.variant), 0)
+    return lambda one: 1 <= one[2] <= repeats.get(one[:2], 0)
 
 
 def key(row: Row) -> TrialKey:
-    return TrialKey(row.scenario_id, row.variant, row.repetition)
+    return row.scenario_id, row.variant, row.repetition
 
 
 def value(row: Row, measure: str) -> float | None:
@@ -75,7 +57,7 @@ def values_of(rows: Iterable[Row], measure: str) -> list[float]:
 def pair(first: Iterable[Row], second: Iterable[Row], measure: str) -> list[ScorePair]:
     """Whole trials with a value on both sides: their scores, or the shares of the questions that both answered."""
     found: list[ScorePair] = []
-    for mine, theirs in _matched(first, second).both:
+    for mine, theirs in _matched(first, second)[0]:
         both = [
             (a.value, b.value)
             for a, b in _questions(mine, theirs, measure)
@@ -107,21 +89,21 @@ class PairedQuestions:
 
 
 def pair_questions(
-    first: Sequence[Row], second: Sequence[Row], measure: str, planned: Planned = _nothing
+    first: Sequence[Row], second: Sequence[Row], measure: str, planned: Planned = lambda _: False
 ) -> PairedQuestions:
     """`planned` says which trials both sides planned: where one side has not run one, its answers are missing there."""
-    matched = _matched(first, second)
-    answers = [both for rows in matched.both for both in _questions(*rows, measure)]
+    matched, alone = _matched(first, second)
+    answers = [both for rows in matched for both in _questions(*rows, measure)]
     unmatched = 0
-    for row, is_first in matched.alone:
+    for row, is_first in alone:
         if not planned(key(row)):
             unmatched += 1
             continue
         for answer in answers_of([row], measure):
             gone = answer._replace(value=None)
-            answers.append(_AnswerPair(answer, gone) if is_first else _AnswerPair(gone, answer))
-    known = [both for both in answers if both.first.value is not None and both.second.value is not None]
-    neither = sum(both.first.value is None and both.second.value is None for both in answers)
+            answers.append((answer, gone) if is_first else (gone, answer))
+    known = [(a, b) for a, b in answers if a.value is not None and b.value is not None]
+    neither = sum(a.value is None and b.value is None for a, b in answers)
     ends: list[float | None] = [None, None]
     if len(known) < len(answers):
         ends = [_mean_difference(answers, *at) for at in ((0.0, 1.0), (1.0, 0.0))]
@@ -130,41 +112,21 @@ def pair_questions(
     )
 
 
-class _AnswerPair(NamedTuple):
-    first: Answer
-    second: Answer
+_AnswerPair = tuple[Answer, Answer]
 
 
-class _RowPair(NamedTuple):
-    first: Row
-    second: Row
-
-
-class _Alone(NamedTuple):
-    """A trial without a partner."""
-
-    row: Row
-    is_first: bool
-    """On which side it is."""
-
-
-@dataclass(frozen=True)
-class _Matched:
-    both: list[_RowPair]
-    alone: list[_Alone]
-
-
-def _matched(first: Iterable[Row], second: Iterable[Row]) -> _Matched:
+def _matched(first: Iterable[Row], second: Iterable[Row]) -> tuple[list[tuple[Row, Row]], list[tuple[Row, bool]]]:
+    """The pairs of trials, and each trial without a partner with whether it is on the first side."""
     others = {key(row): row for row in second}
-    both: list[_RowPair] = []
-    alone: list[_Alone] = []
+    both: list[tuple[Row, Row]] = []
+    alone: list[tuple[Row, bool]] = []
     for row in first:
         other = others.pop(key(row), None)
         if other is None:
-            alone.append(_Alone(row, True))
+            alone.append((row, True))
         else:
-            both.append(_RowPair(row, other))
-    return _Matched(both, [*alone, *(_Alone(row, False) for row in others.values())])
+            both.append((row, other))
+    return both, [*alone, *((row, False) for row in others.values())]
 
 
 def _questions(first: Row, second: Row, measure: str) -> Iterator[_AnswerPair]:
@@ -172,16 +134,12 @@ def _questions(first: Row, second: Row, measure: str) -> Iterator[_AnswerPair]:
     theirs = {answer.question: answer for answer in answers_of([second], measure)}
     for answer in answers_of([first], measure):
         if answer.question in theirs:
-            yield _AnswerPair(answer, theirs[answer.question])
+            yield answer, theirs[answer.question]
 
 
 def _by_question(answers: Sequence[_AnswerPair]) -> list[ScorePair]:
-    firsts, seconds = (_values(answers, place) for place in (0, 1))
+    firsts, seconds = (dict(question_values(tallied(both[place] for both in answers))) for place in (0, 1))
     return [ScorePair(question.scenario_id, one, seconds[question]) for question, one in firsts.items()]
-
-
-def _values(answers: Sequence[_AnswerPair], place: int) -> dict[Question, float]:
-    return {one.question: one.value for one in question_values(tallied(both[place] for both in answers))}
 
 
 def _mean_difference(answers: Sequence[_AnswerPair], first: float, second: float) -> float:
@@ -190,7 +148,7 @@ def _mean_difference(answers: Sequence[_AnswerPair], first: float, second: float
     def filled(answer: Answer, end: float) -> Answer:
         return answer if answer.value is not None else answer._replace(value=end)
 
-    pairs = _by_question([_AnswerPair(filled(a, first), filled(b, second)) for a, b in answers])
+    pairs = _by_question([(filled(a, first), filled(b, second)) for a, b in answers])
     return fsum(one.first - one.second for one in pairs) / len(pairs)
 
 
@@ -221,11 +179,11 @@ def pair_systems(first: System, second: System, measure: str) -> PairedQuestions
     )
 
 
-def pair_codes(first: Iterable[Row], second: Iterable[Row]) -> list[CodePair]:
+def pair_codes(first: Iterable[Row], second: Iterable[Row]) -> list[tuple[Question, str, str]]:
     """The codes of every question that both trials of a pair have, as they count in estimates."""
     return [
-        CodePair(mine.scenario_id, group, code, theirs[group])
-        for mine, other in _matched(first, second).both
+        (Question(mine.scenario_id, group), code, theirs[group])
+        for mine, other in _matched(first, second)[0]
         for theirs in [dict(other.counted)]
         for group, code in mine.counted
         if group in theirs

@@ -157,25 +157,13 @@ WORTH_IT = 50_000_000
 _CHAIN = slice(len('{"chain":"'), len('{"chain":"') + 64)
 
 
-@dataclass(frozen=True)
-class _Part:
-    start: int
-    end: int
-    before: str
-    """The chain value of the line before it."""
+_Part = tuple[int, int, str]
+"""Its start and end, and the chain value of the line before it."""
+Found = dict[str, Any]
 
 
-@dataclass(frozen=True)
-class ReadPart:
-    """What was found in one part."""
-
-    found: dict[str, Any]
-    head: str
-    """The chain value of its last line."""
-
-
-def read_in_parts(path: Path, read: Callable[[Iterator[hash_chain.ChainedLine]], dict[str, Any]]) -> list[ReadPart]:
-    """What `read` finds in each part of a file, in their order.
+def read_in_parts(path: Path, read: Callable[[Iterator[hash_chain.ChainedLine]], Found]) -> list[tuple[Found, str]]:
+    """What `read` finds in each part of a file, and the chain value of its last line, in their order.
 
     Empty if the file is small, no processes can be started, or any line is not as it should be. The file is then to be
     read from its beginning, which also tells where and what is wrong.
@@ -200,21 +188,21 @@ def _parts(path: Path, count: int) -> list[_Part]:
             if starts[-1][0] < file.tell() < size:
                 starts.append((file.tell(), before[_CHAIN].decode("ascii", "replace")))
     ends = [*(start for start, _ in starts[1:]), size]
-    return [_Part(start, end, before) for (start, before), end in zip(starts, ends, strict=True)]
+    return [(start, end, before) for (start, before), end in zip(starts, ends, strict=True)]
 
 
-def _read_part(path: Path, part: _Part, read: Callable[[Iterator[hash_chain.ChainedLine]], dict[str, Any]]) -> ReadPart:
-    heads = [part.before]
-    return ReadPart(read(_lines(path, part, heads)), heads[0])
+def _read_part(path: Path, part: _Part, read: Callable[[Iterator[hash_chain.ChainedLine]], Found]) -> tuple[Found, str]:
+    heads = [part[2]]
+    return read(_lines(path, part, heads)), heads[0]
 
 
 def _lines(path: Path, part: _Part, heads: list[str]) -> Iterator[hash_chain.ChainedLine]:
     """The lines of a part; the last chain value is left in `heads`."""
-    offset, head = part.start, part.before
+    offset, last, head = part
     with path.open("rb", buffering=hash_chain.BUFFER) as file:
         file.seek(offset)
         for raw in file:
-            if offset >= part.end:
+            if offset >= last:
                 break
             found = hash_chain.split_line(raw[:-1]) if raw.endswith(b"\n") else None
             if found is None or found[0] != hash_chain.chain_value(head, found[1]):

@@ -83,11 +83,6 @@ class Place(NamedTuple):
     length: int
 
 
-class WrongTrial(NamedTuple):
-    target: str
-    example: Example
-
-
 Pattern = tuple[str | None, ...]
 """The labels the judges gave to one claim, in their order; None for a judge that gave none."""
 LabelPair = tuple[str | None, str | None]
@@ -137,8 +132,8 @@ class Findings:
     """By target and kind of reason; the kind is `NOT_RECORDED` in runs of format 1."""
     marked: list[str] = field(default_factory=list)
     """Ids of trials with marked replies, up to `MARKED_SHOWN`."""
-    wrong: list[WrongTrial] = field(default_factory=list)
-    """While a run is read: every trial with a wrong claim; the examples are taken from them."""
+    wrong: list[tuple[str, Example]] = field(default_factory=list)
+    """While a run is read: target and example of every trial with a wrong claim; examples are taken from them."""
     examples: dict[str, list[Example]] = field(default_factory=dict)
     """By target: the trials with the most severe wrong claims."""
     places: dict[str, Place] = field(default_factory=dict)
@@ -294,7 +289,7 @@ def gather(folder: Path, manifest: Manifest | None = None) -> Findings:
             _add(found, line)
         found.head = reader.head
     for example in found.wrong:
-        _remember_example(found, example)
+        _remember_example(found, *example)
     found.wrong.clear()
     found.review.sort()
     found.marked.sort()
@@ -304,10 +299,9 @@ def gather(folder: Path, manifest: Manifest | None = None) -> Findings:
 def _read_in_parts(found: Findings, path: Path) -> bool:
     """Read a large file in several processes; whether it was done."""
     parts = read_in_parts(path, lambda lines: _read_part(found, lines))
-    for part in parts:
-        for name, value in part.found.items():
+    for part, found.head in parts:
+        for name, value in part.items():
             setattr(found, name, joined(getattr(found, name), value))
-        found.head = part.head
     del found.review[REVIEWS_SHOWN:], found.marked[MARKED_SHOWN:]
     return bool(parts)
 
@@ -435,13 +429,12 @@ def _remember(found: Findings, line: TrialResult) -> None:
         found.marked.append(line.trial_id)
     wrong = [severity_rank(c.severity) for c in line.final_claims if c.label == "CONTRADICTED"]
     if wrong:
-        found.wrong.append(WrongTrial(line.target.name, Example(max(wrong), line.scenario_id, line.trial_id)))
+        found.wrong.append((line.target.name, Example(max(wrong), line.scenario_id, line.trial_id)))
 
 
-def _remember_example(found: Findings, trial: WrongTrial) -> None:
+def _remember_example(found: Findings, target: str, new: Example) -> None:
     """Keep a trial among the examples of its target if it is more severe, or as severe and of another scenario."""
-    new = trial.example
-    kept = found.examples.setdefault(trial.target, [])
+    kept = found.examples.setdefault(target, [])
     new_scenario = all(one.scenario_id != new.scenario_id for one in kept)
     if len(kept) < EXAMPLES or (new_scenario and new.severity >= kept[-1].severity) or new.severity > kept[-1].severity:
         kept.append(new)

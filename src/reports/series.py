@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import cached_property, partial
 from itertools import count
 
-from ..findings.code_error import JudgeError, judge_error
+from ..findings.code_error import JudgedShare, judge_error
 from ..findings.cost import CallTotals
 from ..findings.estimates import estimate
 from ..findings.human_comparison import HumanComparison, compare_with_counselors, load_baseline
@@ -53,7 +53,7 @@ class Series:
         return compare_with_counselors(self.rows, self.run.found.rules, load_baseline())
 
     @cached_property
-    def judge_errors(self) -> dict[ShareName, JudgeError]:
+    def judge_errors(self) -> dict[ShareName, JudgedShare]:
         """By study code: the judges' part in its share of all questions."""
         verifiers = self.run.found.manifest.plan.verifiers
         check = self.run.judging.check if self.run.judging else None

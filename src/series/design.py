@@ -9,7 +9,7 @@ from math import ceil
 from typing import Any
 
 from ..findings.read_run import group_rules
-from ..records.series import ClusterDesign, FoundShare, LineLimit, Outcome, PlanParts, Segment, Series, SimulatedPower
+from ..records.series import ClusterDesign, LineLimit, Outcome, PlanParts, Segment, Series, SimulatedPower
 from ..schemas import RunPlan
 from ..scoring.definitions import SCORES
 from ..stats.monitoring import Cluster, Design
@@ -200,13 +200,8 @@ def _power(sizes: _Sizes, floor: float, points: int, *, level: float, seed: int,
     """For a drop of the floor."""
     design = Design({name: Cluster(weight, answers) for name, weight, answers in sizes}, floor)
     change = Drop(floor, min(AFTER, max(1, points // 2)))
-    found = power(design, limit=limit, level=level, points=points, change=change, series=POWER_SERIES, seed=seed)
-    return SimulatedPower(
-        drop=change.drop,
-        after=change.after,
-        alarm=FoundShare(share=found.alarm.share, delay=found.alarm.delay),
-        claim=FoundShare(share=found.claim.share, delay=found.claim.delay),
-    )
+    alarm, claim = power(design, limit=limit, level=level, points=points, change=change, series=POWER_SERIES, seed=seed)
+    return SimulatedPower(drop=change.drop, after=change.after, alarm=alarm, claim=claim)
 
 
 def simulated_limit(design: Design, limit: LineLimit) -> float:

@@ -28,6 +28,7 @@ from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from statistics import NormalDist
+from typing import NamedTuple
 
 from .intervals import incomplete_beta, student_quantile
 
@@ -47,14 +48,15 @@ class Unit:
     weight: float = 1.0
 
 
-@dataclass(frozen=True)
-class PossibleRange:
-    low: float = 0.0
-    high: float = 1.0
+class Interval(NamedTuple):
+    """What a value may be at all, or the limits of what it probably is."""
+
+    low: float
+    high: float
 
 
-SHARE = PossibleRange()
-DIFFERENCE = PossibleRange(-1.0, 1.0)
+SHARE = Interval(0.0, 1.0)
+DIFFERENCE = Interval(-1.0, 1.0)
 
 
 @dataclass(frozen=True)
@@ -76,12 +78,6 @@ class Bounded:
 
 
 @dataclass(frozen=True)
-class ConfidenceLimits:
-    low: float
-    high: float
-
-
-@dataclass(frozen=True)
 class _Spread:
     """What the data say about the error of a mean."""
 
@@ -91,20 +87,13 @@ class _Spread:
     """The effective n if every unit were a single yes or no."""
 
 
-@dataclass(frozen=True)
-class _Contributing:
-    """How many degrees of freedom k contributing units allow: slope * k - less."""
-
-    slope: float
-    less: float
-
-
-OF_SHARES = _Contributing(1.5, 0.75)
-OF_ESTIMATES = _Contributing(2.0, 1.0)
+_OF_SHARES = (1.5, 0.75)
+"""How many degrees of freedom k contributing units allow: the first times k, less the second."""
+_OF_ESTIMATES = (2.0, 1.0)
 """Where the values of units are estimates and vary more evenly. Both were chosen by simulation."""
 
 
-def bounded_mean(units: Sequence[Unit], within: PossibleRange = SHARE, confidence: float = 0.95) -> Bounded:
+def bounded_mean(units: Sequence[Unit], within: Interval = SHARE, confidence: float = 0.95) -> Bounded:
     """The weighted mean over units, with its interval."""
     total = math.fsum(unit.weight for unit in units)
     if not total:
@@ -116,7 +105,7 @@ def bounded_mean(units: Sequence[Unit], within: PossibleRange = SHARE, confidenc
     return _bounded(Bounded(len(units), value), spread, within, confidence, least=LEAST_UNITS)
 
 
-def _spread(units: Sequence[Unit], value: float, total: float, contributing: _Contributing | None = None) -> _Spread:
+def _spread(units: Sequence[Unit], value: float, total: float, slope_less: tuple[float, float] = _OF_SHARES) -> _Spread:
     """The cluster-robust variance of a weighted mean, and its degrees of freedom."""
     shares = [unit.weight / total for unit in units]
     free = [1 - share for share in shares]
@@ -128,11 +117,11 @@ def _spread(units: Sequence[Unit], value: float, total: float, contributing: _Co
     # Bell and McCaffrey's degrees of freedom, for units of `weight` independent values of equal variance; and
     # Satterthwaite's, for units of equal variance.
     degrees = min(1 / (kish + off), max(1.0, kish * kish / math.fsum(share**4 for share in shares)))
-    return _Spread(math.fsum(parts), min(degrees, _contributing(parts, contributing or OF_SHARES)), 1 / kish)
+    return _Spread(math.fsum(parts), min(degrees, _contributing(parts, slope_less)), 1 / kish)
 
 
 def bounded_with_error(
-    units: Sequence[Unit], error: float, within: PossibleRange = SHARE, confidence: float = 0.95
+    units: Sequence[Unit], error: float, within: Interval = SHARE, confidence: float = 0.95
 ) -> Bounded:
     """The mean of a share over units whose values are estimates themselves, so that they may be out of range.
 
@@ -149,7 +138,7 @@ def bounded_with_error(
     plain = bounded_mean(units, within, confidence)
     if plain.value is None or plain.low is None:
         return plain
-    found = _spread(units, plain.value, total, OF_ESTIMATES)
+    found = _spread(units, plain.value, total, _OF_ESTIMATES)
     width = within.high - within.low
     value = min(within.high, max(within.low, plain.value))
     share, spread = (value - within.low) / width, math.sqrt(found.variance + error) / width
@@ -166,7 +155,7 @@ def bounded_with_error(
 
 
 def bounded_by_cluster(
-    values: Iterable[tuple[Hashable, float]], within: PossibleRange = SHARE, confidence: float = 0.95
+    values: Iterable[tuple[Hashable, float]], within: Interval = SHARE, confidence: float = 0.95
 ) -> Bounded:
     """The mean over values of equal weight, with clusters as the units."""
     clusters: dict[Hashable, list[float]] = {}
@@ -185,7 +174,7 @@ class Stratum:
     weight: float
 
 
-def stratified_mean(strata: Sequence[Stratum], within: PossibleRange = SHARE, confidence: float = 0.95) -> Bounded:
+def stratified_mean(strata: Sequence[Stratum], within: Interval = SHARE, confidence: float = 0.95) -> Bounded:
     """The weighted mean over fixed strata, each estimated by the plain mean of its units.
 
     The degrees of freedom are Welch and Satterthwaite's. A stratum with one unit shows no spread, so there is no
@@ -216,14 +205,15 @@ def stratified_mean(strata: Sequence[Stratum], within: PossibleRange = SHARE, co
     return _bounded(Bounded(units, value), spread, within, confidence, least=LEAST_IN_STRATA)
 
 
-def _contributing(parts: Sequence[float], by: _Contributing = OF_SHARES) -> float:
+def _contributing(parts: Sequence[float], slope_less: tuple[float, float] = _OF_SHARES) -> float:
     """Degrees of freedom that the unequal contributions of units to the variance allow; at least 1."""
     fourth = math.fsum(part * part for part in parts)
     k = math.fsum(parts) ** 2 / fourth if fourth else float(len(parts))
-    return max(1.0, by.slope * k - by.less)
+    slope, less = slope_less
+    return max(1.0, slope * k - less)
 
 
-def _bounded(mean: Bounded, spread: _Spread, within: PossibleRange, confidence: float, *, least: int) -> Bounded:
+def _bounded(mean: Bounded, spread: _Spread, within: Interval, confidence: float, *, least: int) -> Bounded:
     """The mean with its interval."""
     units, value, width = mean.units, mean.value, within.high - within.low
     assert value is not None
@@ -237,19 +227,15 @@ def _bounded(mean: Bounded, spread: _Spread, within: PossibleRange, confidence: 
         return Bounded(units, value, None, None, effective, error, degrees)
     # A share that is 0 or 1 can be missed on one side only; a difference on both.
     most = 1 - (2 * tail if within == SHARE else tail) ** (1 / spread.least)
-    limits = (
-        ConfidenceLimits(share * (1 - most), share + most * (1 - share))
-        if same
-        else mid_p_limits(share, effective, tail)
-    )
+    limits = Interval(share * (1 - most), share + most * (1 - share)) if same else mid_p_limits(share, effective, tail)
     if within == SHARE and not same:
         one_sided = mid_p_limits(share, _size(share, width, spread, 2 * tail), 2 * tail)
-        limits = ConfidenceLimits(
+        limits = Interval(
             one_sided.low if one_sided.low <= most else max(limits.low, most),
             one_sided.high if one_sided.high >= 1 - most else min(limits.high, 1 - most),
         )
     if within == SHARE:
-        limits = ConfidenceLimits(
+        limits = Interval(
             min(limits.low, 1 - most) if share > most else limits.low,
             max(limits.high, most) if share < 1 - most else limits.high,
         )
@@ -265,13 +251,13 @@ def _size(share: float, width: float, spread: _Spread, tail: float) -> float:
 
 
 @lru_cache(maxsize=4_096)
-def mid_p_limits(share: float, n: float, tail: float = 0.025) -> ConfidenceLimits:
+def mid_p_limits(share: float, n: float, tail: float = 0.025) -> Interval:
     """Mid-P limits of a proportion; n need not be whole. At 0 and at 1 it is the exact one-sided limit."""
     count = share * n
     if min(count, n - count) <= 1e-9:
         most = 1 - (2 * tail) ** (1 / n)
-        return ConfidenceLimits(0.0, most) if share < 0.5 else ConfidenceLimits(1 - most, 1.0)
-    return ConfidenceLimits(_lower(count, n - count, tail), 1 - _lower(n - count, count, tail))
+        return Interval(0.0, most) if share < 0.5 else Interval(1 - most, 1.0)
+    return Interval(_lower(count, n - count, tail), 1 - _lower(n - count, count, tail))
 
 
 def _lower(count: float, rest: float, tail: float) -> float:

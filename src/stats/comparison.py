@@ -24,31 +24,23 @@ ROUNDING = 1e-12
 """Spread below this, relative to the values, is rounding error."""
 
 
-@dataclass(frozen=True)
-class SignFlips:
-    """A two-sided p, and how it was computed."""
-
-    p: float | None
-    method: str
-
-
-def sign_flips(sums: Sequence[float], *, seed: int, permutations: int) -> SignFlips:
-    """Test a sum of independent units, each of which is as likely to have had the opposite sign.
+def sign_flips(sums: Sequence[float], *, seed: int, permutations: int) -> tuple[float | None, str]:
+    """A two-sided p and how it was computed: of a sum of units, each as likely to have had the opposite sign.
 
     The null hypothesis is that every unit's distribution is symmetric about 0. With up to `EXACT` units (not counting
     those at 0), all flips are counted; with more, `permutations` random ones, with 1 added to both counts.
     """
     if not sums:
-        return SignFlips(None, "no test")
+        return None, "no test"
     moving = [one for one in sums if one]
     reach = abs(math.fsum(moving)) - 1e-9 * math.fsum(abs(one) for one in moving)
     if len(moving) <= EXACT:
         flips = _flipped(moving)
-        return SignFlips(sum(abs(flip) >= reach for flip in flips) / len(flips), "exact sign flips")
+        return sum(abs(flip) >= reach for flip in flips) / len(flips), "exact sign flips"
     draw = random.Random(seed)  # noqa: S311 - for resampling, not for secrets
     blocks = [_flipped(moving[at : at + 10]) for at in range(0, len(moving), 10)]
     hits = sum(abs(sum(map(draw.choice, blocks))) >= reach for _ in range(permutations))
-    return SignFlips((hits + 1) / (permutations + 1), f"{permutations} random sign flips")
+    return (hits + 1) / (permutations + 1), f"{permutations} random sign flips"
 
 
 def _flipped(values: Sequence[float]) -> list[float]:
@@ -108,10 +100,10 @@ def paired_difference(pairs: Pairs, *, seed: int, confidence: float = 0.95, perm
         by_cluster.setdefault(cluster, []).append(difference)
     units = list(by_cluster.values())
     sums = [_rounded_sum(unit) for unit in units] if len(units) > 1 else []
-    test = sign_flips(sums, seed=seed, permutations=permutations)
+    p, flips = sign_flips(sums, seed=seed, permutations=permutations)
     kind = "no interval" if found.low is None else "exact bound" if found.degrees is None else "mid-P, CR2"
     free = f", {found.degrees:.1f} df" if found.degrees is not None and found.low is not None else ""
-    method = f"{kind}{free}; {test.method} of clusters" if pairs else "no pairs"
+    method = f"{kind}{free}; {flips} of clusters" if pairs else "no pairs"
     return Difference(
         len(differences),
         found.units,
@@ -121,7 +113,7 @@ def paired_difference(pairs: Pairs, *, seed: int, confidence: float = 0.95, perm
         found.error,
         found.degrees,
         found.unseen,
-        test.p,
+        p,
         method,
         _effect([gap for _, gap in differences]),
     )

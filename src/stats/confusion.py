@@ -17,8 +17,8 @@ from math import fsum
 from statistics import NormalDist
 
 from .agreement import quantile
-from .bounded import ConfidenceLimits, mid_p_limits
-from .clustered import ClusteredShare, ClusterCount, clustered_share, effective_size
+from .bounded import Interval, mid_p_limits
+from .clustered import ClusterCount, ClusteredShare, clustered_share, effective_size
 from .intervals import student_quantile
 
 Confusion = Mapping[tuple[str, str], int]
@@ -39,14 +39,20 @@ _STEPS = 2_000
 def share_right(replies: Sequence[Confusion]) -> ClusteredShare:
     """Of all gold claims, the share that got their gold label."""
     return clustered_share(
-        [ClusterCount(sum(n for (gold, given), n in one.items() if gold == given), sum(one.values())) for one in replies]
+        [
+            ClusterCount(sum(n for (gold, given), n in one.items() if gold == given), sum(one.values()))
+            for one in replies
+        ]
     )
 
 
 def recall(replies: Sequence[Confusion], label: str) -> ClusteredShare:
     """Of the claims with this gold label, the share that got it."""
     return clustered_share(
-        [ClusterCount(one.get((label, label), 0), sum(n for (gold, _), n in one.items() if gold == label)) for one in replies]
+        [
+            ClusterCount(one.get((label, label), 0), sum(n for (gold, _), n in one.items() if gold == label))
+            for one in replies
+        ]
     )
 
 
@@ -215,15 +221,9 @@ def _solved(observed: Sequence[float], t: Table) -> list[float] | None:
     return solve([[t[i][j] for i in range(size)] for j in range(size)], observed)
 
 
-@dataclass(frozen=True)
-class _Range:
-    low: float
-    high: float
-
-
 def _drawn(
     clusters: Sequence[Mapping[str, int]], gold: Sequence[JudgedGold], labels: Labels, draw: random.Random, draws: int
-) -> _Range | str:
+) -> Interval | str:
     """The interval, or why there is none.
 
     Each draw is of the judges' table and of the run's shares. Its limits are those of all draws, cut off at 0 and 1,
@@ -253,7 +253,7 @@ def _drawn(
     values.sort()
     in_range.sort()
     limits = [quantile(one, tail) for one in (values, in_range) for tail in (_TAIL, 1 - _TAIL)]
-    return _Range(max(0.0, min(limits)), min(1.0, max(limits)))
+    return Interval(max(0.0, min(limits)), min(1.0, max(limits)))
 
 
 class _Shares:
@@ -261,7 +261,9 @@ class _Shares:
 
     def __init__(self, clusters: Sequence[Mapping[str, int]], labels: Labels) -> None:
         supported, contradicted = labels.supported, labels.contradicted
-        right = [ClusterCount(one.get(supported, 0), one.get(supported, 0) + one.get(contradicted, 0)) for one in clusters]
+        right = [
+            ClusterCount(one.get(supported, 0), one.get(supported, 0) + one.get(contradicted, 0)) for one in clusters
+        ]
         decided = [ClusterCount(one.n, sum(c.get(label, 0) for label in labels.all))
                    for one, c in zip(right, clusters, strict=True)]  # fmt: skip
         self._right, self._decided = _counts(right), _counts(decided)
@@ -371,7 +373,7 @@ def rogan_gladen(observed: float, sensitivity: float, false_alarms: float) -> fl
     return (observed - false_alarms) / (sensitivity - false_alarms)
 
 
-def independent_size(share: float, limits: ConfidenceLimits) -> float:
+def independent_size(share: float, limits: Interval) -> float:
     """How many independent yes-or-no values would give a share limits as far apart as these, by the mid-P method."""
     width = limits.high - limits.low
     least, most = _LEAST_SIZE, _MOST_SIZE
@@ -384,7 +386,7 @@ def independent_size(share: float, limits: ConfidenceLimits) -> float:
 
 def corrected_limits(
     observed: float, size: float, rates: ErrorRates, *, seed: int, draws: int = PREVALENCE_DRAWS
-) -> ConfidenceLimits | None:
+) -> Interval | None:
     """95% limits of a corrected share, that carry the error of the observed share and of both rates.
 
     Limits are those of all draws, cut off at 0 and 1, widened to those of the draws in range: where most draws are out
@@ -412,7 +414,7 @@ def corrected_limits(
     if len(in_range) < _TAIL * draws or len(values) < (1 - _TAIL) * draws:
         return None
     ends = [quantile(listed, tail) for listed in (values, in_range) for tail in (_TAIL, 1 - _TAIL)]
-    return ConfidenceLimits(max(0.0, min(ends)), min(1.0, max(ends)))
+    return Interval(max(0.0, min(ends)), min(1.0, max(ends)))
 
 
 def _draw(draw: random.Random, count: float, n: float) -> float:

@@ -18,6 +18,7 @@ from itertools import accumulate
 from statistics import median
 from typing import Literal, get_args
 
+from ..records.series import FoundShare
 from .monitoring import Cusum, Design, Monitor
 
 Chance = Literal["even", "mixed", "steady", "skewed"]
@@ -33,22 +34,6 @@ class Drop:
     drop: float
     after: int
     """Points before it, the first one included."""
-
-
-@dataclass(frozen=True)
-class RuleFound:
-    """What a rule found in simulated series."""
-
-    share: float
-    """Of the series."""
-    delay: float | None
-    """Median number of points that it took, the first changed one included; None if fewer than half were found."""
-
-
-@dataclass(frozen=True)
-class Power:
-    alarm: RuleFound
-    claim: RuleFound
 
 
 def threshold(design: Design, *, points: int, level: float, series: int, seed: int) -> float:
@@ -90,8 +75,8 @@ def power(
     chance: Chance = "mixed",
     series: int,
     seed: int,
-) -> Power:
-    """How many changed series have an alarm, and a claim, in the direction of the change and not before it.
+) -> tuple[FoundShare, FoundShare]:
+    """How many changed series have an alarm, and how many a claim, in the direction of the change and not before it.
 
     With a drop of 0: how many unchanged ones have one, in either direction.
     """
@@ -105,7 +90,7 @@ def power(
         steps = [monitor.add(values) for values in simulated(design, points + 1, chance, draw, change)]
         alarms += _first([step.alarm for step in steps], change)
         claims += _first([step.claim for step in steps], change)
-    return Power(_found(alarms, series), _found(claims, series))
+    return _found(alarms, series), _found(claims, series)
 
 
 def _first(said: Sequence[str | None], change: Drop) -> list[int]:
@@ -116,10 +101,11 @@ def _first(said: Sequence[str | None], change: Drop) -> list[int]:
     return [place - change.after + 1]
 
 
-def _found(delays: Sequence[int], series: int) -> RuleFound:
+def _found(delays: Sequence[int], series: int) -> FoundShare:
+    """The median delay counts the first changed point; there is none if fewer than half of the series were found."""
     missed = [math.inf] * (series - len(delays))
     middle = median([*delays, *missed]) if series else math.inf
-    return RuleFound(len(delays) / series, None if math.isinf(middle) else middle)
+    return FoundShare(share=len(delays) / series, delay=None if math.isinf(middle) else middle)
 
 
 def simulated(

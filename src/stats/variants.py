@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import random
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 
 from .agreement import quantile
@@ -122,28 +122,21 @@ def rank_changes(
         low, high = (quantile(ordered, tail), quantile(ordered, 1 - tail)) if known else (None, None)
         if low == high:  # the percentiles would seem to say that nothing is uncertain
             low = high = None
-        changes.append(RankChange(variant, point.n, point.tau, low, high, point.swapped))
+        changes.append(replace(point, low=low, high=high))
     return tuple(changes)
-
-
-@dataclass(frozen=True)
-class _Tau:
-    n: int
-    tau: float | None
-    swapped: tuple[tuple[str, str], ...]
 
 
 def _taus(
     cells: Mapping[tuple[str, str], Mapping[str, float]], variants: Sequence[str], scenarios: Sequence[str]
-) -> dict[str, _Tau]:
-    """The taus in these scenarios, of which some may occur several times."""
+) -> dict[str, RankChange]:
+    """The taus, without intervals, in these scenarios, of which some may occur several times."""
     means = {}
     for cell, by_scenario in cells.items():
         values = [by_scenario[scenario] for scenario in scenarios if scenario in by_scenario]
         if values:
             means[cell] = round(_mean(values), 12)
     systems = list(dict.fromkeys(system for system, _ in cells))
-    found: dict[str, _Tau] = {}
+    found: dict[str, RankChange] = {}
     for variant in variants:
         here, there, named = [], [], []
         for system in systems:
@@ -157,7 +150,7 @@ def _taus(
             for i, j in combinations(range(len(named)), 2)
             if (here[i] - here[j]) * (there[i] - there[j]) < 0
         )
-        found[variant] = _Tau(len(named), kendall_tau(here, there), swapped)
+        found[variant] = RankChange(variant, len(named), kendall_tau(here, there), None, None, swapped)
     return found
 
 

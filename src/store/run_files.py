@@ -82,7 +82,7 @@ def _check_format(folder: Path) -> None:
     """Refuse what a later release wrote. A manifest that cannot be read at all is reported by `read_record`."""
     path = folder / MANIFEST
     try:
-        written = msgspec.json.decode(path.read_bytes(), type=_Versioned).format
+        written = msgspec.json.decode(path.read_bytes(), type=Versioned).format
     except FileNotFoundError:
         raise
     except (OSError, msgspec.DecodeError):
@@ -182,8 +182,10 @@ class _Trial(msgspec.Struct):
     trial_id: str
 
 
-class _Versioned(msgspec.Struct):
-    format: int
+class Versioned(msgspec.Struct):
+    """What every file of a record says."""
+
+    format: int = 1
 
 
 _decode_call = msgspec.json.Decoder(_Call).decode

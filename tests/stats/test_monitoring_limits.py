@@ -108,10 +108,10 @@ def test_a_large_drop_is_found_at_once_and_an_alarm_before_it_does_not_count() -
     design = design_of([3] * 8)
 
     def of(limit: float, level: float, drop: float) -> tuple[float, float | None, float, float | None]:
-        found = power(
+        alarm, claim = power(
             design, limit=limit, level=level, points=10, change=Drop(drop, 5), chance="skewed", series=60, seed=1
         )
-        return found.alarm.share, found.alarm.delay, found.claim.share, found.claim.delay
+        return alarm.share, alarm.delay, claim.share, claim.delay
 
     assert of(4.5, 0.05, 0.6) == (1.0, 1, 1.0, 2)
     early = of(0.01, 0.999_999, 0.6)

@@ -18,7 +18,7 @@ import pytest
 from src.findings.code_error import corrected_share
 from src.findings.estimates import Estimated
 from src.records.judge_check import CodesMeasured, ReplyCode
-from src.stats.bounded import ConfidenceLimits, mid_p_limits
+from src.stats.bounded import Interval, mid_p_limits
 from src.stats.clustered import ClusterCount
 from src.stats.confusion import ErrorRates, corrected_limits, independent_size, rogan_gladen
 from tests.cases import each_case
@@ -47,7 +47,7 @@ def test_the_number_of_independent_values_is_found_from_the_limits(share: float,
 
 
 def test_a_wide_interval_rests_on_hardly_any_value() -> None:
-    assert independent_size(0.5, ConfidenceLimits(0.0, 1.0)) < 1
+    assert independent_size(0.5, Interval(0.0, 1.0)) < 1
 
 
 @pytest.mark.slow
