@@ -141,7 +141,7 @@ class Run:
             >>> len(run.to_frame("trials"))
             1
         """
-        from .exports.frames import to_frame
+        from .exports.export import to_frame
 
         return to_frame(self.path, table)
 

@@ -12,7 +12,7 @@ import pytest
 
 from src import storage
 from src.calls.stop import Stopping
-from src.runner.schedule import InOrder, TakenSlot, TargetQueues, TrialSlots, run_in_plan_order
+from src.runner.schedule import InOrder, TargetQueues, TrialSlots, run_in_plan_order
 from src.schemas import PlannedTurn
 from tests.cases import each_case
 from tests.virtual_time import VirtualTime
@@ -78,13 +78,8 @@ def test_a_stuck_target_does_not_hold_up_the_others_and_results_stay_in_plan_ord
 def test_targets_take_turns_and_no_place_stays_idle() -> None:
     todo: Any = [Errand(n, "ab"[n >= 8]) for n in range(10)]
     queues = TargetQueues(todo)
-    assert [queues.take() for _ in range(4)] == [
-        TakenSlot("a", 0),
-        TakenSlot("b", 8),
-        TakenSlot("a", 1),
-        TakenSlot("b", 9),
-    ]
-    assert [queues.take() for _ in range(2)] == [TakenSlot("a", 2), TakenSlot("a", 3)]
+    assert [queues.take() for _ in range(4)] == [("a", 0), ("b", 8), ("a", 1), ("b", 9)]
+    assert [queues.take() for _ in range(2)] == [("a", 2), ("a", 3)]
     queues.close()
     assert queues.take() is None
 

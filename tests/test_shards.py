@@ -188,11 +188,11 @@ def test_a_shard_gets_its_share_of_the_limits_and_its_manifest_has_those_of_the_
 
 
 def test_workers_share_calls_in_flight_evenly_and_count_rates_in_one_place() -> None:
-    even = divided(RunLimits(calls_in_flight={"*": 64, "openai": 9}), 2)
-    assert (even.shared, even.limits.calls_in_flight) == (False, {"*": 32, "openai": 4})
-    assert divided(RunLimits(calls_in_flight={"openai": 1}), 2).shared
-    assert divided(RunLimits(requests_per_minute={"openai": 100}), 2).shared
-    assert not divided(RunLimits(), 2).shared
+    even, shared = divided(RunLimits(calls_in_flight={"*": 64, "openai": 9}), 2)
+    assert (shared, even.calls_in_flight) == (False, {"*": 32, "openai": 4})
+    assert divided(RunLimits(calls_in_flight={"openai": 1}), 2)[1]
+    assert divided(RunLimits(requests_per_minute={"openai": 100}), 2)[1]
+    assert not divided(RunLimits(), 2)[1]
 
 
 @pytest.mark.parametrize(

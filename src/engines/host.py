@@ -60,30 +60,17 @@ def shard_count(manifest: Manifest, processes: int) -> int:
     return min(manifest.plan.question_sets, SHARDS_PER_PROCESS * processes, MAX_SHARDS)
 
 
-@dataclass(frozen=True)
-class Divided:
-    limits: RunLimits
-    """Of one worker."""
-    shared: bool
-    """Whether no even division is possible, so that workers must ask for every call."""
+def divided(limits: RunLimits, processes: int) -> tuple[RunLimits, bool]:
+    """The limits of one worker, and whether no even division is possible, so that workers must ask for every call.
 
-
-def divided(limits: RunLimits, processes: int) -> Divided:
-    """Calls in flight are divided evenly if there are enough. Rates are counted in one place, to be exact."""
+    Calls in flight are divided evenly if there are enough. Rates are counted in one place, to be exact.
+    """
     in_flight = {provider: number // processes for provider, number in limits.calls_in_flight.items()}
     shared = bool(limits.requests_per_minute or limits.tokens_per_minute or 0 in in_flight.values())
-    return Divided(limits if shared else limits.model_copy(update={"calls_in_flight": in_flight}), shared)
+    return limits if shared else limits.model_copy(update={"calls_in_flight": in_flight}), shared
 
 
 KINDS = {kind.__name__: kind for kind in (ConfigError, IncompleteRun, InputError, IntegrityError, StorageError)}
-
-
-@dataclass(frozen=True)
-class HostAnswer:
-    """The reply to a request, and why the run stops if it does."""
-
-    value: Any
-    stop: str | None
 
 
 @dataclass(frozen=True)
@@ -96,32 +83,14 @@ class CallCost:
     most_searches: int
 
 
-@dataclass(frozen=True)
-class Failure:
-    """An error of a worker."""
-
-    kind: str
-    """The name of its class."""
-    message: str
-
-    def error(self) -> Exception:
-        return KINDS[self.kind](self.message) if self.kind in KINDS else RuntimeError(self.message)
-
-
 @dataclass
 class _Session:
     """What one worker holds."""
 
-    places: dict[int, _Place] = field(default_factory=dict)
+    places: dict[int, tuple[AbstractAsyncContextManager[Slot], Slot]] = field(default_factory=dict)
     money: Counter[float] = field(default_factory=Counter)
     """Amounts reserved for calls in flight, and how many of each."""
     shards: set[int] = field(default_factory=set)
-
-
-@dataclass(frozen=True)
-class _Place:
-    context: AbstractAsyncContextManager[Slot]
-    slot: Slot
 
 
 @dataclass
@@ -142,14 +111,16 @@ class State:
 
     totals: Totals
     stop_reason: str | None
-    failure: Failure | None
+    failure: tuple[str, str] | None
+    """The first error of a worker: the name of its class, and its message."""
     unfinished: int
     """Shards."""
 
     def check(self) -> None:
         """Raise what stopped the run, if it did not come to its end."""
         if self.failure:
-            raise self.failure.error()
+            kind, message = self.failure
+            raise KINDS.get(kind, RuntimeError)(message)
         if self.unfinished:
             raise IncompleteRun(self.stop_reason or "The run was stopped before its end.")
 
@@ -163,8 +134,7 @@ class Host:
         self.unfinished = set(self._waiting)
         self.totals = Totals()
         self.stop_reason: str | None = None
-        self.failure: Failure | None = None
-        """The first error of a worker."""
+        self.failure: tuple[str, str] | None = None
         self._limits = limits
         self._budget = budget
         self._sessions: dict[str, _Session] = {}
@@ -183,11 +153,11 @@ class Host:
             "settle": self._settle,
         }
 
-    async def ask(self, session: str, name: str, arguments: list[Any]) -> HostAnswer:
-        """Carry out a request of a worker."""
+    async def ask(self, session: str, name: str, arguments: list[Any]) -> tuple[Any, str | None]:
+        """Carry out a request of a worker: the reply, and why the run stops if it does."""
         held = self._sessions.setdefault(session, _Session())
         value = await self._requests[name](session, held, *arguments)
-        return HostAnswer(value, self.stop_reason)
+        return value, self.stop_reason
 
     def stop(self, reason: str) -> None:
         """Ask all workers to stop after their calls in flight. The first reason counts."""
@@ -207,8 +177,8 @@ class Host:
         Its calls in flight may have been paid for, so their money counts as spent.
         """
         held = self._sessions.pop(session, _Session())
-        for place in held.places.values():
-            await place.context.__aexit__(None, None, None)
+        for context, _ in held.places.values():
+            await context.__aexit__(None, None, None)
         for amount, times in held.money.items():
             for _ in range(times):
                 assert self._budget is not None
@@ -254,7 +224,7 @@ class Host:
 
     async def _failed(self, session: str, held: _Session, kind: str, message: str) -> None:
         if self.failure is None:
-            self.failure = Failure(kind, message)
+            self.failure = kind, message
         self.stop(message)
 
     async def _enter(self, session: str, held: _Session, provider: str, tokens: float) -> int | None:
@@ -265,7 +235,7 @@ class Host:
             await context.__aexit__(None, None, None)
             return None
         self._places += 1
-        held.places[self._places] = _Place(context, slot)
+        held.places[self._places] = context, slot
         return self._places
 
     async def _leave(self, session: str, held: _Session, place: int | None, report: list[Any] | None) -> None:
@@ -273,10 +243,11 @@ class Host:
         found = held.places.pop(place, None) if place is not None else None
         if found is None:
             return
+        context, slot = found
         if report:
             outcome, status, retry_after_s, used = report
-            found.slot.answered(outcome, status=status, retry_after_s=retry_after_s, used=used)
-        await found.context.__aexit__(None, None, None)
+            slot.answered(outcome, status=status, retry_after_s=retry_after_s, used=used)
+        await context.__aexit__(None, None, None)
 
     async def _reserve(self, session: str, held: _Session, model: str, sizes: Sequence[int]) -> float | None:
         """Reserve the most that a call may cost; None: it would pass the limit, or the run stops.

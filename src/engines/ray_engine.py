@@ -17,7 +17,7 @@ from typing import Any
 
 from ..calls.stop import Stop
 from ..errors import ConfigError, IncompleteRun
-from .host import HostAnswer, Job, State, make_host
+from .host import Job, State, make_host
 from .shard_worker import ShardWorker
 
 MAX_RETRIES = 3
@@ -117,7 +117,7 @@ class HostActor:
     def __init__(self, job: str, unfinished: list[int]) -> None:
         self._host = make_host(Job.model_validate_json(job), unfinished)
 
-    async def ask(self, session: str, name: str, arguments: list[Any]) -> HostAnswer:
+    async def ask(self, session: str, name: str, arguments: list[Any]) -> tuple[Any, str | None]:
         return await self._host.ask(session, name, arguments)
 
     async def join(self, session: str, index: int) -> None:
@@ -143,13 +143,13 @@ class ActorConnection:
         import ray
 
         try:
-            answer: HostAnswer = await self._host.ask.remote(self._session, name, list(arguments))
+            value, stop = await self._host.ask.remote(self._session, name, list(arguments))
         except ray.exceptions.RayError:
             self._stop.ask("The process that holds the limits of this run has ended.")
             return None
-        if answer.stop is not None and not self._stop.event.is_set():
-            self._stop.ask(answer.stop)
-        return answer.value
+        if stop is not None and not self._stop.event.is_set():
+            self._stop.ask(stop)
+        return value
 
     def tell(self, name: str, *arguments: Any) -> None:
         self._host.ask.remote(self._session, name, list(arguments))

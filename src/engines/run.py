@@ -12,7 +12,7 @@ from asyncio.subprocess import Process
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING
 
 from .. import orchestrator, storage
 from ..calls.stop import Stop
@@ -23,6 +23,9 @@ from ..runner.call_resources import AdapterPool, call_resources
 from ..runner.progress import ProgressCounter
 from ..schemas import CallRecord, Manifest, RunLimits
 from .host import Host, Job, State, divided, make_host, shard_count
+
+if TYPE_CHECKING:
+    from .ray_engine import RayEngine
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,20 +55,7 @@ async def carry_out(run: ShardedRun) -> None:
             await _carry_out(run, LocalEngine(run.options.processes or 1))
 
 
-class Engine(Protocol):
-    """What carries out shards."""
-
-    processes: int
-    """At the same time, at most."""
-    always_shared: bool
-    """Whether limits are always counted in one place."""
-
-    async def run(self, job: Job, unfinished: Sequence[int], stop: Stop, on_state: Callable[[State], None]) -> State:
-        """Carry out these shards, or as many as are done when the run stops."""
-        ...
-
-
-async def _carry_out(run: ShardedRun, engine: Engine) -> None:
+async def _carry_out(run: ShardedRun, engine: LocalEngine | RayEngine) -> None:
     folder, manifest = run.folder, run.manifest
     if not shards.is_divided(folder):
         shards.divide(folder, manifest, shard_count(manifest, engine.processes))
@@ -112,14 +102,14 @@ async def _begin(run: ShardedRun) -> int:
 
 def _job(run: ShardedRun, of: int, workers: int, *, shared: bool) -> Job:
     trials = trials_at_once(run.options, run.limits)
-    parts = divided(run.limits, workers)
+    limits, no_division = divided(run.limits, workers)
     return Job(
         run=str(run.folder.resolve()),
         of=of,
         earlier=str(run.earlier.resolve()) if run.earlier else None,
         trials=-(-trials // workers),
-        limits=parts.limits,
-        shared_limits=shared or parts.shared,
+        limits=limits,
+        shared_limits=shared or no_division,
         shared_budget=run.limits.max_cost is not None,
         all_limits=run.limits,
         all_trials=trials,
@@ -142,11 +132,13 @@ class LocalEngine:
     """Worker processes on this machine."""
 
     always_shared = False
+    """Whether limits are always counted in one place."""
 
     def __init__(self, processes: int) -> None:
         self.processes = processes
 
     async def run(self, job: Job, unfinished: Sequence[int], stop: Stop, on_state: Callable[[State], None]) -> State:
+        """Carry out these shards, or as many as are done when the run stops."""
         host = make_host(job, unfinished)
         host.on_change = lambda: on_state(host.state)
         stop.listen(lambda: host.stop(stop.reason))
@@ -216,7 +208,7 @@ async def _serve(host: Host, session: str, reader: asyncio.StreamReader, writer:
     async def answer(number: int, name: str, arguments: list[object]) -> None:
         answered = await host.ask(session, name, arguments)
         if number:
-            writer.write(json.dumps([number, answered.value, answered.stop]).encode() + b"\n")
+            writer.write(json.dumps([number, *answered]).encode() + b"\n")
 
     try:
         with contextlib.suppress(ConnectionError):

@@ -13,13 +13,14 @@ import tempfile
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from .. import plugins, storage
 from ..errors import ExportError, HarnessError, InputError, StorageError
 from ..schemas import Manifest, TrialResult
 from ..text.escape import plain
+from ..trials.columns import Cells, DataTable, Kind
 from .inspect_log import InspectSink
-from .stats_writers import SpssSink, StataSink
 from .tables import (
     CODEBOOK_CSV,
     CODEBOOK_MD,
@@ -32,7 +33,10 @@ from .tables import (
     run_rows,
     trial_rows,
 )
-from .writers import CsvSink, JsonlSink, ParquetSink, Sink
+from .writers import CsvSink, JsonlSink, ParquetSink, Sink, SpssSink, StataSink, optional
+
+if TYPE_CHECKING:
+    import pandas  # type: ignore[import-untyped,import-not-found,unused-ignore]
 
 SINKS: dict[str, type[CsvSink | JsonlSink | ParquetSink | StataSink | SpssSink]] = {
     "csv": CsvSink,
@@ -49,14 +53,7 @@ STARTERS = ("start.R", "start.do", "start.py")
 def export(folder: Path, out: Path, formats: Sequence[str]) -> list[Path]:
     """Write the tables of a run, complete or not, into `out`, with a codebook and scripts that load them.
 
-    Returns:
-        The files written.
-
-    Raises:
-        InputError: Not a run folder, an unknown format, or a file that already exists.
-        ConfigError: A package that the format needs is not installed, or a plugin cannot be used.
-        IntegrityError: The results were changed after they were written; nothing is left in `out`.
-        ExportError: Some formats could not be written; the others are complete.
+    See `api.findings.export`. IntegrityError: the results were changed after they were written; nothing is left.
     """
     chosen = _chosen(formats)
     manifest = storage.read_manifest(folder)
@@ -242,3 +239,47 @@ def _move_into_place(formats: Sequence[_Format], work: Path, out: Path) -> list[
             os.link(work / name, out / name)
             placed.append(out / name)
     return placed
+
+
+# Tables as pandas data frames, for notebooks
+
+TABLES_BY_NAME = {name: table for table in TABLES for name in (table.name, f"{table.name}s")}
+"""Singular and plural: `trial` and `trials`."""
+_TYPES: dict[Kind, str] = {
+    "text": "string",
+    "category": "category",
+    "reason": "category",
+    "integer": "Int64",
+    "number": "Float64",
+    "flag": "boolean",
+}
+
+
+def to_frame(folder: Path, table: str) -> pandas.DataFrame:
+    """One table of a run, complete or not, as a data frame; see `reading.Run.to_frame`.
+
+    Integers, numbers and yes/no columns are nullable, so a missing value is `pandas.NA` and its reason is in the column
+    `<name>_missing`. Categories have all their possible values.
+    """
+    if table not in TABLES_BY_NAME:
+        known = ", ".join(one.name for one in TABLES)
+        raise InputError(f"{table[:40]!r} is not a table of a run. Use {known}.")
+    frames = optional("pandas")
+    wanted = TABLES_BY_NAME[table]
+    listed = _rows(folder, wanted)
+    columns: dict[str, Any] = {}
+    for column in wanted.columns:
+        kind: Any = _TYPES[column.kind]
+        if kind == "category":
+            kind = frames.CategoricalDtype(list(column.values))
+        columns[column.name] = frames.Series([row[column.name] for row in listed], dtype=kind)
+    frame: pandas.DataFrame = frames.DataFrame(columns)
+    return frame
+
+
+def _rows(folder: Path, wanted: DataTable[Any]) -> list[Cells]:
+    manifest = storage.read_manifest(folder)
+    about = Exported.of(manifest)
+    results = storage.StoredResults(folder, manifest, fast=True)
+    listed = [row for result in results for table, row in trial_rows(result, about) if table is wanted]
+    return listed + [row for table, row in run_rows(manifest, results, about) if table is wanted]

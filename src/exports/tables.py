@@ -47,21 +47,19 @@ class Exported(TabledRun):
         return cls(manifest.run_id, verifiers, rules, like_for_like(rules, load_baseline()), plan, costs_of(plan))
 
 
-class TableRow(NamedTuple):
-    table: DataTable[Any]
-    row: Cells
+TableRow = tuple[DataTable[Any], Cells]
 
 
 def trial_rows(trial: TrialResult, run: Exported) -> Iterator[TableRow]:
     """Everything that one trial adds to the tables."""
     for table in (*OF_TRIALS, DOLLAR):
-        yield from (TableRow(table, row) for row in table.rows(trial, run))
+        yield from ((table, row) for row in table.rows(trial, run))
 
 
 def run_rows(manifest: Manifest, results: storage.StoredResults, run: Exported) -> Iterator[TableRow]:
     """The rows that belong to no trial; `results` must have been read to the end."""
-    yield from (TableRow(RUN, row) for row in RUN.rows(manifest, results))
-    yield from (TableRow(COUNSELOR, row) for row in COUNSELOR.rows(run, load_baseline()))
+    yield from ((RUN, row) for row in RUN.rows(manifest, results))
+    yield from ((COUNSELOR, row) for row in COUNSELOR.rows(run, load_baseline()))
 
 
 # run

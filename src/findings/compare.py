@@ -134,23 +134,9 @@ def _verdict(
 
 @collector_paused()
 def compare_runs(
-    runs: Sequence[Path],
-    *,
-    by: Literal["target", "judges"] = "target",
-    measures: Sequence[str] | None = None,
-    floor: float = FLOOR,
+    runs: Sequence[Path], *, by: Literal["target", "judges"], measures: Sequence[str] | None, floor: float
 ) -> Compared | JudgesCompared:
-    """Compare the targets of one or more runs, or two judgings of the same transcripts.
-
-    Args:
-        runs: Run folders. Two runs of the same transcripts are compared judge by judge, whatever `by` says.
-        by: What to compare.
-        measures: The measures to compare targets on; all of them by default.
-        floor: The smallest difference that matters.
-
-    Raises:
-        InputError: Not a run folder, an unknown measure, fewer than two targets, or different transcripts.
-    """
+    """What `api.findings.compare` returns: targets compared, or two judgings of the same transcripts."""
     chosen = tuple(measures or MEASURES)
     unknown = [name for name in chosen if name not in MEASURES]
     if unknown:

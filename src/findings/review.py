@@ -45,13 +45,12 @@ class RatedClaim(NamedTuple):
     labels: dict[Rater, str]
 
 
-class RatedQuestion(NamedTuple):
-    """A question of a reviewed trial that both people and judges led to a study code."""
+class RatedItem(NamedTuple):
+    """A claim or a question with its ratings, in the order of the raters."""
 
     scenario_id: str
     stratum: Stratum
-    people: str
-    judges: str
+    pattern: tuple[str | None, ...]
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,7 +63,8 @@ class ReadReview:
     people: tuple[str, ...]
     """Who judged claims, by pseudonym; without an adjudicator who only settled ties."""
     claims: tuple[RatedClaim, ...]
-    questions: tuple[RatedQuestion, ...]
+    questions: tuple[RatedItem, ...]
+    """Those that both people and judges led to a study code, in this order."""
     done: dict[Stratum, int]
     """Trials that people have judged."""
 
@@ -172,12 +172,12 @@ def _rated(
     return (RatedClaim(one.scenario_id, stratum, given) for given in labels.values())
 
 
-def _coded(one: Row, two: Row, stratum: Stratum) -> Iterator[RatedQuestion]:
+def _coded(one: Row, two: Row, stratum: Stratum) -> Iterator[RatedItem]:
     theirs = dict(two.counted)
     for group, code in one.counted:
         other = theirs.get(group, MISSING)
         if MISSING not in (code, other):
-            yield RatedQuestion(one.scenario_id, stratum, other, code)
+            yield RatedItem(one.scenario_id, stratum, (other, code))
 
 
 def unfinished(review: ReadReview) -> str:

@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import combinations
-from typing import Literal, NamedTuple
+from typing import Literal
 
 from ..scoring.definitions import SHARES, ShareName
 from ..stats.agreement import (
@@ -35,7 +35,7 @@ from ..trials.missing import MISSING
 from ..trials.row import Row
 from .estimates import Estimated, Question, estimate
 from .judge_agreement import RESAMPLES, SEED
-from .review import JUDGES, PEOPLE, STRATA, Rater, ReadReview, Stratum, unfinished
+from .review import JUDGES, PEOPLE, STRATA, RatedItem, Rater, ReadReview, Stratum, unfinished
 
 Part = Literal["flagged", "sampled", "whole run"]
 LEAST_SCENARIOS = 3
@@ -76,14 +76,6 @@ class ReviewAgreement:
     """Why nothing is said of the whole run; None if it is."""
 
 
-class _Item(NamedTuple):
-    """A claim or a question with its ratings."""
-
-    scenario_id: str
-    stratum: Stratum
-    pattern: Pattern
-
-
 def review_agreement(review: ReadReview, *, resamples: int = RESAMPLES) -> ReviewAgreement:
     """Every pair of people, every person with every judge, people together with judges, and all people."""
     parts = _parts(review)
@@ -95,14 +87,13 @@ def review_agreement(review: ReadReview, *, resamples: int = RESAMPLES) -> Revie
         *((PEOPLE, two) for two in (*review.judges, JUDGES)),
     ]
     found = [one for pair in pairs for one in table(_claims(review, *pair), pair, "labels")]
-    codes = [_Item(one.scenario_id, one.stratum, (one.people, one.judges)) for one in review.questions]
-    found += table(codes, (PEOPLE, JUDGES), "codes")
+    found += table(review.questions, (PEOPLE, JUDGES), "codes")
     return ReviewAgreement(tuple(_all_people(review, people, parts, resamples)), tuple(found), _why_no_whole(review))
 
 
-def _claims(review: ReadReview, first: Rater, second: Rater) -> list[_Item]:
+def _claims(review: ReadReview, first: Rater, second: Rater) -> list[RatedItem]:
     return [
-        _Item(claim.scenario_id, claim.stratum, (claim.labels[first], claim.labels[second]))
+        RatedItem(claim.scenario_id, claim.stratum, (claim.labels[first], claim.labels[second]))
         for claim in review.claims
         if first in claim.labels and second in claim.labels
     ]
@@ -127,7 +118,7 @@ def _why_no_whole(review: ReadReview) -> str | None:
     return None
 
 
-def _by_scenario(items: Iterable[_Item], weights: Weights) -> list[dict[Pattern, float]]:
+def _by_scenario(items: Iterable[RatedItem], weights: Weights) -> list[dict[Pattern, float]]:
     found: dict[str, defaultdict[Pattern, float]] = {}
     for one in items:
         if one.stratum in weights:
@@ -136,7 +127,7 @@ def _by_scenario(items: Iterable[_Item], weights: Weights) -> list[dict[Pattern,
 
 
 def _pair(
-    parts: Mapping[Part, Weights], resamples: int, items: Sequence[_Item], raters: tuple[Rater, Rater], on: On
+    parts: Mapping[Part, Weights], resamples: int, items: Sequence[RatedItem], raters: tuple[Rater, Rater], on: On
 ) -> Iterator[PairAgreement]:
     for part, weights in parts.items():
         clusters = _by_scenario(items, weights)
@@ -158,7 +149,7 @@ def _all_people(
     review: ReadReview, people: Sequence[Rater], parts: Mapping[Part, Weights], resamples: int
 ) -> Iterator[PeopleAgreement]:
     items = [
-        _Item(claim.scenario_id, claim.stratum, pattern)
+        RatedItem(claim.scenario_id, claim.stratum, pattern)
         for claim in review.claims
         for pattern in [tuple(claim.labels.get(rater) for rater in people)]
         if sum(label is not None for label in pattern) >= 2
@@ -218,30 +209,19 @@ def corrected_headline(review: ReadReview, target: str, code: ShareName) -> Corr
     )
 
 
-class _Answer(NamedTuple):
-    question: Question
-    variant: str
-    trial_id: str
-    stratum: str
-    judged: float
-    labeled: float | None
-
-
-class _Counts(NamedTuple):
-    stratum: str
-    judged: float
-    labeled: float | None
+_Counts = tuple[str, float, float | None]
+"""Stratum, and what judges and people said."""
 
 
 def _counts(judged: float | None, labeled: float | None, stratum: Stratum | None) -> _Counts | None:
     """How an answer counts; None if it is missing. A flagged one that people leave open is missing, as with judges."""
-    if stratum is None:
-        return None if judged is None else _Counts(OUTSIDE, judged, judged)
     if stratum == "flagged":
         if labeled is None:
             return None
-        return _Counts(SETTLED, labeled, labeled) if judged is None else _Counts(stratum, judged, labeled)
-    return None if judged is None else _Counts(stratum, judged, labeled)
+        return (SETTLED, labeled, labeled) if judged is None else (stratum, judged, labeled)
+    if judged is None:
+        return None
+    return (OUTSIDE, judged, judged) if stratum is None else (stratum, judged, labeled)
 
 
 class _Answers:
@@ -252,7 +232,8 @@ class _Answers:
         chosen = frozenset(review.selected.chosen)
         self.outside: set[str] = set()
         self.unsettled = 0
-        self.found: list[_Answer] = []
+        self.found: list[tuple[Question, str, str, _Counts]] = []
+        """Question, variant and trial of each answer that counts."""
         for row in rows:
             stratum = _stratum(row, chosen)
             if stratum is None:
@@ -263,21 +244,16 @@ class _Answers:
                 judged, labeled = (None if one == MISSING else float(one == code) for one in (given, said))
                 self.unsettled += reviewed is not None and labeled is None and judged is not None
                 if counts := _counts(judged, labeled, stratum):
-                    self.found.append(
-                        _Answer(Question(row.scenario_id, group), row.variant or "", row.trial_id, *counts)
-                    )
+                    self.found.append((Question(row.scenario_id, group), row.variant or "", row.trial_id, counts))
 
     def weighted(self) -> list[JudgedAnswer]:
         """Repeats of a script, the variants of a question, and all questions have equal weights, as in every share."""
-        return list(self._weighted())
-
-    def _weighted(self) -> Iterator[JudgedAnswer]:
-        repeats = Counter((one.question, one.variant) for one in self.found)
+        repeats = Counter((question, variant) for question, variant, *_ in self.found)
         variants = Counter(question for question, _ in repeats)
-        for one in self.found:
-            weight = 1 / (variants[one.question] * repeats[one.question, one.variant])
-            scenario = one.question.scenario_id
-            yield JudgedAnswer(scenario, one.trial_id, one.stratum, one.judged, one.labeled, weight)
+        return [
+            JudgedAnswer(question.scenario_id, trial_id, *counts, 1 / (variants[question] * repeats[question, variant]))
+            for question, variant, trial_id, counts in self.found
+        ]
 
 
 def _stratum(row: Row, chosen: frozenset[str]) -> Stratum | None:

@@ -213,12 +213,6 @@ def _create(out: Path, plan: CheckPlan) -> tuple[Path, CheckManifest]:
     return folder, manifest
 
 
-@dataclass(frozen=True)
-class _Resources:
-    pool: AdapterPool
-    calls: CallResources
-
-
 def _budget(options: CheckOptions, folder: Path, plan: CheckPlan, prices: Mapping[str, Price]) -> RunBudget | None:
     """The money of a check, less what its journal has spent; None if there is no limit."""
     most = options.execution.max_cost
@@ -228,11 +222,10 @@ def _budget(options: CheckOptions, folder: Path, plan: CheckPlan, prices: Mappin
 
 def _resources(
     options: CheckOptions, stop: Stop | None, counter: ProgressCounter, budget: RunBudget | None
-) -> _Resources:
+) -> CallResources:
     limits = limits_of(options.execution)
-    pool = AdapterPool()
-    calls = CallResources(
-        adapter_for=pool,
+    return CallResources(
+        adapter_for=AdapterPool(),
         limits=call_limits(limits, REPLIES_AT_ONCE),
         stop=stop or Stop(),
         budget=budget,
@@ -241,11 +234,10 @@ def _resources(
         batch=None if options.execution.batch is None else limits.batch == "judges",
         batch_wait_s=None if options.execution.batch_wait is None else 60 * options.execution.batch_wait,
     )
-    return _Resources(pool, calls)
 
 
 async def _judge_all(
-    folder: Path, plan: CheckPlan, gold: Gold, resources: _Resources, counter: ProgressCounter, *, probe: bool
+    folder: Path, plan: CheckPlan, gold: Gold, calls: CallResources, counter: ProgressCounter, *, probe: bool
 ) -> list[JudgedReply]:
     with storage.RunLock(folder):
         journal = storage.Journal(
@@ -257,8 +249,10 @@ async def _judge_all(
         )
         batcher = None
         try:
-            batcher = make_batcher(journal, _calls(resources.calls, journal))
-            gateway = LiveGateway(journal, plan.policy, resources.calls, counter.on_call, batcher=batcher)
+            # A check that was started with batches keeps using them, unless the user says otherwise.
+            began = calls.batch is None and any(isinstance(note, BatchIntent) for note in journal.notes)
+            batcher = make_batcher(journal, replace(calls, batch=True) if began else calls)
+            gateway = LiveGateway(journal, plan.policy, calls, counter.on_call, batcher=batcher)
             if probe:
                 gateway.probes.before_first_call(probe_requests(plan.api_ids, plan.parameters.__getitem__, plan.seed))
             judges = JudgeClients(
@@ -274,13 +268,8 @@ async def _judge_all(
             if batcher:
                 await batcher.aclose()
             journal.close()
-            await resources.pool.aclose()
-
-
-def _calls(given: CallResources, journal: storage.Journal) -> CallResources:
-    """A check that was started with batches keeps using them, unless the user says otherwise."""
-    began = any(isinstance(note, BatchIntent) for note in journal.notes)
-    return replace(given, batch=True) if began and given.batch is None else given
+            assert isinstance(calls.adapter_for, AdapterPool)
+            await calls.adapter_for.aclose()
 
 
 async def _each(

@@ -102,14 +102,6 @@ def _verdict(claim: GoldClaim) -> Verdict:
     )
 
 
-@dataclass(frozen=True)
-class GoldSource:
-    """One gold file that was read, or is to be written."""
-
-    path: Path
-    gold: GoldFile
-
-
 def load_gold(split: Split, folder: Path | None = None) -> Gold:
     """Read one part of the gold set, or all files of a folder.
 
@@ -120,11 +112,10 @@ def load_gold(split: Split, folder: Path | None = None) -> Gold:
     """
     root = folder or data_folder("gold") / split
     files: dict[str, str] = {}
-    sources = []
+    sources: dict[Path, GoldFile] = {}
     for path in sorted(root.glob("*.json")):
-        data, gold = read_user_file(path, GoldFile)
+        data, sources[path] = read_user_file(path, GoldFile)
         files[f"{split}/{path.name}"] = sha256(data)
-        sources.append(GoldSource(path, gold))
     if not sources:
         raise InputError(f"{root} contains no gold files. Give a folder of .json files with `gold`.")
     found = gold_of(root, sources)
@@ -134,7 +125,7 @@ def load_gold(split: Split, folder: Path | None = None) -> Gold:
     return replace(found, files=files)
 
 
-def gold_of(root: Path, sources: Sequence[GoldSource]) -> Gold:
+def gold_of(root: Path, sources: Mapping[Path, GoldFile]) -> Gold:
     """Gold files with their questions, keys and facts; their labels are not checked."""
     library = Library()
     bank = {path.stem: path for path in expand([str(data_folder("scenarios"))])}
@@ -142,8 +133,7 @@ def gold_of(root: Path, sources: Sequence[GoldSource]) -> Gold:
     scenarios: list[ScenarioFile] = []
     every: list[PlannedScenario] = []
     years: set[int] = set()
-    for source in sources:
-        path, gold = source.path, source.gold
+    for path, gold in sources.items():
         if gold.scenario_id not in bank:
             raise InputError(f"{path}: field scenario_id: there is no scenario {gold.scenario_id!r} in the bank.")
         scenarios.append(read_scenario(bank[gold.scenario_id]))
@@ -155,7 +145,8 @@ def gold_of(root: Path, sources: Sequence[GoldSource]) -> Gold:
             _check_ids(path, reply, items)
             items.append(_item(path, gold, reply, planned, rubric))
     if len(years) > 1:
-        raise InputError(f"{root} has files of several plan years ({_list(years)}). Check each year by itself.")
+        listed = ", ".join(map(str, sorted(years)))
+        raise InputError(f"{root} has files of several plan years ({listed}). Check each year by itself.")
     background = background_for(years.pop(), library, {one.scenario.persona.state for one in every})
     check_ids(every, background)
     shown = _with_background(items, background.facts)
@@ -172,10 +163,6 @@ def _with_background(items: Sequence[GoldItem], facts: Sequence[BackgroundFact])
         found |= {one: verifier.fact_in_view(by_id[one]) for one in cited & by_id.keys()}
         ready.append(replace(item, background=tuple(found[one] for one in sorted(found))))
     return tuple(ready)
-
-
-def _list(years: set[int]) -> str:
-    return ", ".join(map(str, sorted(years)))
 
 
 def _check_ids(path: Path, reply: GoldReply, items: Sequence[GoldItem]) -> None:

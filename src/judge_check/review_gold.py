@@ -25,7 +25,7 @@ from ..schemas import Claim, FinalClaim, Manifest, PlannedScenario, TrialResult,
 from ..store.package_data import data_folder
 from ..store.strict_json import sha256
 from ..text.quotes import find_quote
-from .gold import GoldSource, gold_of, label_problems
+from .gold import gold_of, label_problems
 
 LONGEST_ID, LONGEST_REASON = 64, 1_000
 NO_REASON = "Settled by people; no reason was given."
@@ -45,16 +45,7 @@ class ExportedGold:
 
 
 def export_gold(review: Path, out: Path) -> ExportedGold:
-    """Write the gold files of a finished review, one per scenario.
-
-    Args:
-        review: the run folder of the review.
-        out: a folder that does not exist, or is empty.
-
-    Raises:
-        InputError: not a finished review, nothing to export, or `out` has files.
-        StorageError: a file cannot be written.
-    """
+    """Write the gold files of a finished review, one per scenario; see `api.reviews.export_review`."""
     manifest = storage.read_manifest(review)
     if not is_review(manifest):
         raise InputError(f"{review} is not a review by people. Start one with `medicare-eval review`.")
@@ -216,7 +207,7 @@ def _valid(files: Sequence[GoldFile], out: Path, left_out: Counter[str]) -> list
     """The files without claims whose labels a gold set may not have."""
     if not files:
         return []
-    sources = [GoldSource(out / f"{one.scenario_id}.json", one) for one in files]
+    sources = {out / f"{one.scenario_id}.json": one for one in files}
     broken = {item.reply.reply_id: label_problems(item) for item in gold_of(out, sources).items}
     left_out["its label breaks a rule of gold labels"] += sum(map(len, broken.values()))
     left_out += Counter()  # without zeros

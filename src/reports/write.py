@@ -66,23 +66,7 @@ def write_report(
     checklist: str | Sequence[str] | None = None,
     evidence: bool = True,
 ) -> list[Path]:
-    """Write one report of one or more runs: CSV, Markdown, HTML, charts, and a page for every trial.
-
-    Args:
-        runs: Run folders, complete or not.
-        out: The folder to write to. The files of an earlier report are replaced, but none that was changed since.
-        judge_check: The folder or file of a judge check of the same judges; corrects scores and codes for their error.
-        checklist: Names of reporting checklists, or `all`; each is also written, filled in from the first run.
-        evidence: Whether pages with the trials behind the numbers are written too.
-
-    Returns:
-        The files written; of the evidence pages only the first.
-
-    Raises:
-        InputError: Not a run folder, a check of other judges, an unknown checklist, or `out` has other files.
-        IntegrityError: A file of a run was changed after it was written, or is missing from a complete run.
-        StorageError: A file cannot be written.
-    """
+    """What `api.findings.report` writes. Files of an earlier report are replaced, but none that was changed since."""
     lists = chosen_checklists(checklist) if checklist else ()
     findings = [gather(run) for run in runs]
     require_report_folder(out, evidence=evidence)

@@ -7,8 +7,7 @@ anything else that a search brought. A check that fails decides nothing: the cit
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from ..agents import verifier
 from ..agents.ask import AskedTurn, JudgeClient
@@ -23,29 +22,22 @@ MOST_CHECKS = 40
 """Support checks of one reply. Citations beyond that stay undecided."""
 
 
-@dataclass(frozen=True)
-class CitingReply:
-    """What is needed of a reply."""
-
-    asked: AskedTurn
-    text: str
-    claims: tuple[Claim, ...]
-    search: WebSearch | None
-
-
 async def check_citations(
-    reply: CitingReply, snapshot: Snapshot, client_for: Callable[[int], JudgeClient] | None
+    backings: Iterable[tuple[Citation, Statement | None]],
+    turn: AskedTurn,
+    snapshot: Snapshot,
+    client_for: Callable[[int], JudgeClient] | None,
 ) -> tuple[CheckedCitation, ...]:
     """All citations of a reply, once for each claim that they back.
 
     `client_for`: who answers a support check, by its number; None if nobody can.
     """
-    found = [check_citation(statement, citation, snapshot) for citation, statement in _cited(reply)]
-    numbers = {place: number for number, place in enumerate(_open(found), 1)}
+    found = [check_citation(statement, citation, snapshot) for citation, statement in backings]
+    requests = [(place, one) for place, one in enumerate(found) if isinstance(one, SupportRequest)]
     asked = {
-        place: asyncio.create_task(_label(client_for(number), one, reply.asked))
-        for place, number in numbers.items()
-        if client_for and number <= MOST_CHECKS and isinstance(one := found[place], SupportRequest)
+        place: asyncio.create_task(_label(client_for(number), one, turn))
+        for number, (place, one) in enumerate(requests, 1)
+        if client_for and number <= MOST_CHECKS
     }
     if asked:
         await asyncio.wait(asked.values())
@@ -61,27 +53,25 @@ async def check_citations(
     return tuple(settled)
 
 
-def _open(found: list[CheckedCitation | SupportRequest]) -> Iterator[int]:
-    return (place for place, one in enumerate(found) if isinstance(one, SupportRequest))
-
-
 async def _label(client: JudgeClient, request: SupportRequest, asked: AskedTurn) -> CheckedCitation:
     done = await verifier.verify(client, (request.claim,), verifier.Shown(asked, request.key))
     label = done.verdicts[0].label if done.verdicts else None
     return settle(request, label, done.failure)
 
 
-def _cited(reply: CitingReply) -> Iterator[tuple[Citation, Statement | None]]:
-    """Each citation with what it backs: a claim, several one after the other, or none."""
-    by_id = {claim.claim_id: claim for claim in reply.claims if claim.verifiable}
-    annotations = [_annotation(one) for one in reply.search.citations] if reply.search else []
-    citations = collect_citations(reply.text, annotations)
-    for backing in attach(reply.text, tuple(by_id.values()), citations):
+def cited(
+    text: str, asked: AskedTurn, claims: Sequence[Claim], search: WebSearch | None
+) -> Iterator[tuple[Citation, Statement | None]]:
+    """Each citation of a reply with what it backs: a claim, several one after the other, or none."""
+    by_id = {claim.claim_id: claim for claim in claims if claim.verifiable}
+    annotations = [_annotation(one) for one in search.citations] if search else []
+    citations = collect_citations(text, annotations)
+    for backing in attach(text, tuple(by_id.values()), citations):
         if not backing.claim_ids:
             yield backing.citation, None
         for claim_id in backing.claim_ids:
-            view = verifier.in_view(by_id[claim_id], reply.text)
-            yield backing.citation, Statement(view.text, claim_id, view.quotes, reply.asked.given)
+            view = verifier.in_view(by_id[claim_id], text)
+            yield backing.citation, Statement(view.text, claim_id, view.quotes, asked.given)
 
 
 def _annotation(given: WebCitation) -> Citation:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal, Protocol
+from typing import Any, Literal
 
 from ..adapters.base import About
 from ..agents import adjudicator, extractor, scorer, verifier
@@ -18,6 +18,7 @@ from ..agents.ask import AskedTurn, JudgeClient
 from ..calls.gateway import CallId
 from ..inputs.sources.snapshot import Snapshot
 from ..records.citation import CheckedCitation
+from ..records.judge_check import CheckPlan
 from ..records.model_name import is_person
 from ..records.target import WebSearch
 from ..schemas import (
@@ -25,12 +26,12 @@ from ..schemas import (
     Claim,
     ClaimInView,
     FactInView,
-    Isolation,
     JudgeFailure,
     KeyInView,
     MarkedPassage,
     Observation,
     Role,
+    RunPlan,
     ScorerInput,
     TiedClaim,
     TurnReading,
@@ -44,7 +45,7 @@ from ..text.retrieval import Retriever
 from ..text.screen import marked_passages
 from ..text.sentences import cut
 from .call_resources import JudgeClients
-from .check_citations import CitingReply, check_citations
+from .check_citations import check_citations, cited
 
 REPEAT_BASE = 1_000
 """Judge numbers of repeats start here: 1001 is the first judge's first repeat."""
@@ -53,25 +54,8 @@ WITHOUT = "w"
 NEAR = 0.3
 """Share of a claim's words and figures in one statement of the key from which it shares a call with others like it."""
 Way = Literal["each_claim", "near_the_key", "reply"]
-
-
-class JudgePlan(Protocol):
-    """What judging needs of the plan of a run or of a judge check."""
-
-    @property
-    def extractor(self) -> str: ...
-    @property
-    def verifiers(self) -> tuple[str, ...]: ...
-    @property
-    def scorer(self) -> str: ...
-    @property
-    def adjudicator(self) -> str | None: ...
-    @property
-    def isolation(self) -> Isolation: ...
-    @property
-    def audit_sample(self) -> float: ...
-    @property
-    def background(self) -> tuple[BackgroundFact, ...]: ...
+Part = tuple[str, tuple[ClaimInView, ...]]
+"""Claims that a verifier sees in one call, with the name of the part."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -95,18 +79,10 @@ class Turn:
     """What the target searched for this reply."""
 
 
-@dataclass(frozen=True)
-class VerifierPart:
-    """Claims that a verifier sees in one call."""
-
-    name: str
-    claims: tuple[ClaimInView, ...]
-
-
 class TurnJudge:
     """Judges replies with the judges of one plan."""
 
-    def __init__(self, plan: JudgePlan, judges: JudgeClients, snapshot: Snapshot | None = None) -> None:
+    def __init__(self, plan: RunPlan | CheckPlan, judges: JudgeClients, snapshot: Snapshot | None = None) -> None:
         """`snapshot`: the pages against which citations are checked; None: they are not checked."""
         self._plan = plan
         self._judges = judges
@@ -134,9 +110,9 @@ class TurnJudge:
         work = _ReplyWork(plan, self._judges, self._library, turn, way)
         await work.do()
         found = work.found
-        shared = [part for part in work.parts("near_the_key") if len(part.claims) > 1] if audited else []
+        shared = [part for part in work.parts("near_the_key") if len(part[1]) > 1] if audited else []
         if shared:
-            found.shared = (await work.verify(shared)).verdicts
+            found.shared, _ = await work.verify(shared)
         assert found.reading is not None
         verified = "both_ways" if shared else "each_claim" if work.way == "each_claim" else None
         found.reading = found.reading.model_copy(update={"verified": verified})
@@ -152,8 +128,8 @@ class TurnJudge:
         def client_for(number: int) -> JudgeClient:
             return work.client("verifier", models[0][1], models[0][0], f"p{number}")
 
-        reply = CitingReply(turn.asked, turn.reply, found.claims, turn.search)
-        return await check_citations(reply, snapshot, client_for if models else None)
+        of_reply = cited(turn.reply, turn.asked, found.claims, turn.search)
+        return await check_citations(of_reply, turn.asked, snapshot, client_for if models else None)
 
     async def _without(self, turn: Turn, marked: Sequence[MarkedPassage]) -> TurnJudgment:
         """The same reply, judged as if the marked passages were not in it."""
@@ -193,21 +169,12 @@ class FactFinder:
         return tuple(fact for fact in facts if fact.statement not in known)
 
 
-@dataclass(frozen=True)
-class _Verified:
-    """What all verifiers said of some parts of a reply."""
-
-    verdicts: list[tuple[Verdict, ...]]
-    """By verifier, in the order of the claims."""
-    failures: list[JudgeFailure]
-
-
 class _ReplyWork:
     """The judging of one text, step by step."""
 
     def __init__(
         self,
-        plan: JudgePlan,
+        plan: RunPlan | CheckPlan,
         judges: JudgeClients,
         library: FactFinder,
         turn: Turn,
@@ -231,14 +198,14 @@ class _ReplyWork:
         reading = asyncio.create_task(self._read())
         verifying = asyncio.create_task(self.verify(parts))
         await finish([reading, verifying])
-        self.found.verdicts = verifying.result().verdicts
+        self.found.verdicts, failures = verifying.result()
         # In a fixed order, whichever judge ended first.
-        self.found.failures += [*reading.result(), *verifying.result().failures]
+        self.found.failures += [*reading.result(), *failures]
         await self._settle()
         if parts and self._turn.repeats:
             await self._verify_again(parts)
 
-    def parts(self, way: Way) -> tuple[VerifierPart, ...]:
+    def parts(self, way: Way) -> tuple[Part, ...]:
         """The claims of the reply, divided into calls.
 
         In `near_the_key`, claims share a call only with claims of their kind: those that could be about the key, and
@@ -246,9 +213,9 @@ class _ReplyWork:
         about Medicare does not reach a verifier together with the claims that count.
         """
         views = {claim.claim_id: verifier.in_view(claim, self._turn.reply) for claim in self.checked}
-        single = {claim_id: VerifierPart(f"c{n}", (view,)) for n, (claim_id, view) in enumerate(views.items(), 1)}
+        single: dict[str, Part] = {name: (f"c{n}", (view,)) for n, (name, view) in enumerate(views.items(), 1)}
         if way == "reply" and views:
-            return (VerifierPart("", tuple(views.values())),)
+            return (("", tuple(views.values())),)
         if way != "near_the_key":
             return tuple(single.values())
         factual = [claim.claim_id for claim in self.checked if claim.type == "factual" and not claim.verbatim]
@@ -256,7 +223,7 @@ class _ReplyWork:
         groups = {"s1": near, "s2": [claim_id for claim_id in factual if claim_id not in near]}
         shared = {name: ids for name, ids in groups.items() if len(ids) > 1}
         rest = [part for claim_id, part in single.items() if not any(claim_id in ids for ids in shared.values())]
-        return (*(VerifierPart(name, tuple(views[one] for one in ids)) for name, ids in shared.items()), *rest)
+        return (*((name, tuple(views[one] for one in ids)) for name, ids in shared.items()), *rest)
 
     def _could_be_about_the_key(self, claim: ClaimInView) -> bool:
         key = self._turn.key
@@ -322,38 +289,40 @@ class _ReplyWork:
         found.observations = observed.value or ()
         return [failed("scorer", turn.turn_id, 0, (), observed.failure)] if observed.failure else []
 
-    async def verify(self, parts: Sequence[VerifierPart], *, base: int = 0) -> _Verified:
-        """Put all parts to every verifier, at the same time."""
+    async def verify(
+        self, parts: Sequence[Part], *, base: int = 0
+    ) -> tuple[list[tuple[Verdict, ...]], list[JudgeFailure]]:
+        """Put all parts to every verifier, at the same time: verdicts by verifier, in the order of the claims."""
         if not parts:
-            return _Verified([() for _ in self._plan.verifiers], [])
-        shown = [self._shown(part.claims) for part in parts]
+            return [() for _ in self._plan.verifiers], []
+        shown = [self._shown(claims) for _, claims in parts]
         tasks = [
             [
-                asyncio.create_task(
-                    verifier.verify(self.client("verifier", model, base + number, part.name), part.claims, seen)
-                )
-                for part, seen in zip(parts, shown, strict=True)
+                asyncio.create_task(verifier.verify(self.client("verifier", model, base + number, name), claims, seen))
+                for (name, claims), seen in zip(parts, shown, strict=True)
             ]
             for number, model in enumerate(self._plan.verifiers, 1)
         ]
         await finish([task for one in tasks for task in one])
         order = {claim.claim_id: place for place, claim in enumerate(self.found.claims)}
-        found = _Verified([], [])
+        by_verifier: list[tuple[Verdict, ...]] = []
+        failures: list[JudgeFailure] = []
         for number, one in enumerate(tasks, 1):
             done = [task.result() for task in one]
             verdicts = sorted((v for part in done for v in part.verdicts), key=lambda v: order[v.claim_id])
-            found.verdicts.append(tuple(verdicts))
+            by_verifier.append(tuple(verdicts))
             failure = next((part.failure for part in done if part.failure), None)
             if failure:
                 left = tuple(claim_id for part in done for claim_id in part.unjudged)
                 whole = left if verdicts else ()  # empty: the whole judge failed
-                found.failures.append(failed("verifier", self._turn.turn_id, number, whole, failure))
-        return found
+                failures.append(failed("verifier", self._turn.turn_id, number, whole, failure))
+        return by_verifier, failures
 
-    async def _verify_again(self, parts: Sequence[VerifierPart]) -> None:
+    async def _verify_again(self, parts: Sequence[Part]) -> None:
         """Each verifier again, with other seeds, to measure how far it agrees with itself."""
-        repeats = [await self.verify(parts, base=REPEAT_BASE * again) for again in range(1, self._turn.repeats + 1)]
-        self.found.repeats = [[one.verdicts[number] for one in repeats] for number in range(len(self._plan.verifiers))]
+        again = range(1, self._turn.repeats + 1)
+        repeats = [(await self.verify(parts, base=REPEAT_BASE * number))[0] for number in again]
+        self.found.repeats = [[one[number] for one in repeats] for number in range(len(self._plan.verifiers))]
 
     async def _settle(self) -> None:
         found, turn, model = self.found, self._turn, self._plan.adjudicator

@@ -71,14 +71,14 @@ def merge(folders: Sequence[Path], to: Path) -> Merged:
             storage.write_once(
                 beside / storage.MANIFEST, storage.encode_record(manifest) + b"\n", failpoints, "manifest"
             )
-            merged = write_merged(shards, (), beside, storage.manifest_sha256(beside), failpoints)
+            seal, torn_lines = write_merged(shards, (), beside, storage.manifest_sha256(beside), failpoints)
             _check_free(to)
             failpoints.hit("merge.before_rename")
             beside.rename(to)
             storage.sync_folder(to.parent)
     except OSError as error:
         raise storage.storage_error(to, error) from None
-    return Merged(to, len(shards), merged.seal.trials, merged.seal.calls, merged.torn_lines, merged.seal.results_head)
+    return Merged(to, len(shards), seal.trials, seal.calls, torn_lines, seal.results_head)
 
 
 def _check_free(to: Path) -> None:
@@ -132,12 +132,6 @@ def complete_seal(folder: Path, manifest: Manifest) -> Seal:
     return seal
 
 
-@dataclass(frozen=True)
-class Written:
-    seal: Seal
-    torn_lines: int
-
-
 class _Journals:
     """The lines of all journals, one shard after the other; counted on the way."""
 
@@ -166,8 +160,11 @@ class _Journals:
 
 def write_merged(
     shards: Sequence[ShardFolder], first_lines: Iterable[bytes], to: Path, manifest_sha256: str, failpoints: Failpoints
-) -> Written:
-    """Write journal, results and seal of a merged run. `first_lines` come before the shards' in the journal."""
+) -> tuple[Seal, int]:
+    """Write journal, results and seal of a merged run, and return the seal and the number of torn lines.
+
+    `first_lines` come before the shards' in the journal.
+    """
     journals = _Journals(first_lines, shards)
     with ChainWriter(to / storage.JOURNAL, manifest_sha256) as journal:
         for payload in journals:
@@ -184,7 +181,7 @@ def write_merged(
         files=dict(zip(storage.SEALED, (manifest_sha256, journal.sha256, results.sha256), strict=True)),
     )
     storage.write_once(to / storage.SEAL, storage.encode_record(seal) + b"\n", failpoints, "seal")
-    return Written(seal, journals.torn_lines)
+    return seal, journals.torn_lines
 
 
 def _results(shards: Sequence[ShardFolder]) -> Iterator[bytes]:

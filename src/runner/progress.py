@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from ..errors import InputError
 from ..schemas import CallRecord
@@ -40,48 +41,29 @@ class ProgressCounter:
         if on_progress is not None and not callable(on_progress):
             raise InputError(f"progress: expected a function that takes a RunProgress, not {on_progress!r}.")
         self._on_progress = on_progress
-        self._run = run
-        self._trials = self._done = self._before = self._calls = self._not_ok = 0
-        self._notice = ""
+        self._now = RunProgress(run, 0, 0, 0, 0, 0)
 
     def on_start(self, trials: int, done: int) -> None:
-        self._trials, self._done, self._before = trials, done, done
-        self._report()
+        self._report(trials=trials, trials_done=done, trials_before=done)
 
     def on_call(self, record: CallRecord) -> None:
-        self._calls += 1
-        self._not_ok += record.outcome != "ok"
-        if record.outcome == "ok":
-            self._notice = ""
-        self._report()
+        now, ok = self._now, record.outcome == "ok"
+        self._report(calls=now.calls + 1, calls_not_ok=now.calls_not_ok + (not ok), notice="" if ok else now.notice)
 
     def on_notice(self, notice: str) -> None:
-        self._notice = notice
-        self._report()
+        self._report(notice=notice)
 
     def on_totals(self, calls: int, not_ok: int, trials_done: int, notice: str) -> None:
         """What several processes have done together, with what this one did before."""
-        self._calls, self._not_ok, self._done, self._notice = calls, not_ok, trials_done, notice
-        self._report()
+        self._report(calls=calls, calls_not_ok=not_ok, trials_done=trials_done, notice=notice)
 
     def on_trial(self) -> None:
-        self._done += 1
-        self._report()
+        self._report(trials_done=self._now.trials_done + 1)
 
     def on_end(self) -> None:
         self._report(finished=True)
 
-    def _report(self, *, finished: bool = False) -> None:
+    def _report(self, **changed: Any) -> None:
+        self._now = replace(self._now, **changed)
         if self._on_progress:
-            self._on_progress(
-                RunProgress(
-                    self._run,
-                    self._trials,
-                    self._done,
-                    self._before,
-                    self._calls,
-                    self._not_ok,
-                    notice=self._notice,
-                    finished=finished,
-                )
-            )
+            self._on_progress(self._now)

@@ -6,7 +6,6 @@ import asyncio
 import tempfile
 from collections import Counter, deque
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
@@ -17,12 +16,6 @@ from ..schemas import TrialResult
 
 STAGGER_S = 0.001
 """Between the starts of two workers: calls that start together come back together, and then queue for this process."""
-
-
-@dataclass(frozen=True)
-class TakenSlot:
-    target: str
-    number: int
 
 
 class TrialSlots:
@@ -46,13 +39,14 @@ class TargetQueues:
             self._waiting.setdefault(trial.target, deque()).append(number)
         self._in_flight: Counter[str] = Counter()
 
-    def take(self) -> TakenSlot | None:
+    def take(self) -> tuple[str, int] | None:
+        """The target and the number of the trial."""
         waiting = [target for target, numbers in self._waiting.items() if numbers]
         if not waiting:
             return None
         target = min(waiting, key=self._in_flight.__getitem__)
         self._in_flight[target] += 1
-        return TakenSlot(target, self._waiting[target].popleft())
+        return target, self._waiting[target].popleft()
 
     def waiting(self) -> bool:
         """Whether a trial has not been started."""
@@ -83,18 +77,18 @@ async def run_in_plan_order(
                     if not queues.waiting():
                         slots.on_last_start()
                     if taken:
-                        await carry_out(taken)
+                        await carry_out(*taken)
 
-        async def carry_out(taken: TakenSlot) -> None:
-            result = await run_trial(todo[taken.number])
+        async def carry_out(target: str, number: int) -> None:
+            result = await run_trial(todo[number])
             try:
-                ordered.put(taken.number, storage.encode_record(result))
+                ordered.put(number, storage.encode_record(result))
             except OSError as error:  # the temporary file of results that wait for their turn
                 raise storage.storage_error(
                     Path(tempfile.gettempdir()), error, resume="medicare-eval resume RUN"
                 ) from None
             on_trial()
-            queues.done(taken.target)
+            queues.done(target)
 
         workers: list[asyncio.Task[None]] = []
         try:

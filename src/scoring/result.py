@@ -31,7 +31,6 @@ from ..schemas import (
     ObservationKind,
     QuestionCode,
     RejectedClaim,
-    ReviewReason,
     RunPlan,
     ScorerOutput,
     Stage,
@@ -205,7 +204,15 @@ def assemble(
     summary = _score(talk, merged, merged.final, refused=refused)
     look_up = look_up_of(plan, trial.target)
     codes = _codes(talk, merged, look_up)
-    reasons = _reasons(exchanges, merged, codes)
+    reasons = review_reasons(
+        exchanges=exchanges,
+        readings=merged.readings,
+        claims=merged.claims,
+        rejected=merged.rejected,
+        final=merged.final,
+        observations=merged.observations,
+        codes=codes,
+    )
     concluded = AdjudicatorOutput(
         final_claims=merged.final, final_scores=summary.scores, needs_manual_review=bool(reasons)
     )
@@ -244,10 +251,19 @@ def assemble(
         observations=merged.observations,
         citations=merged.citations,
         judge_failures=merged.failures,
-        judged_by=_judged_by(plan),
+        judged_by=JudgedBy(
+            extractor=plan.extractor,
+            verifiers={f"judge_{number}": model for number, model in enumerate(plan.verifiers, 1)},
+            scorer=plan.scorer,
+            adjudicator=plan.adjudicator,
+        ),
         judge_services=_services(plan, judgments),
         rubric_version=scenario.rubric_version,
-        fingerprints=_fingerprints(plan, trial),
+        fingerprints=Fingerprints(
+            scenario=trial.planned.sha256,
+            rubric=plan.rubrics[scenario.rubric_version].sha256,
+            prompts={role: prompt.sha256 for role, prompt in plan.prompts.items()},
+        ),
         format=FORMAT,
     )
 
@@ -258,18 +274,6 @@ def look_up_of(plan: RunPlan, target: str) -> study_codes.LookUp:
     if settings.recorded and settings.recorded.kind == "phone":
         return "person"
     return "search" if settings.search or settings.recorded else "none"
-
-
-def _reasons(exchanges: Sequence[Exchange], merged: _Merged, codes: Sequence[QuestionCode]) -> tuple[ReviewReason, ...]:
-    return review_reasons(
-        exchanges=exchanges,
-        readings=merged.readings,
-        claims=merged.claims,
-        rejected=merged.rejected,
-        final=merged.final,
-        observations=merged.observations,
-        codes=codes,
-    )
 
 
 def _codes(talk: AskedConversation, merged: _Merged, look_up: study_codes.LookUp) -> tuple[QuestionCode, ...]:
@@ -314,44 +318,23 @@ def _without_marked(
     )
 
 
-def _fingerprints(plan: RunPlan, trial: Trial) -> Fingerprints:
-    return Fingerprints(
-        scenario=trial.planned.sha256,
-        rubric=plan.rubrics[trial.planned.scenario.rubric_version].sha256,
-        prompts={role: prompt.sha256 for role, prompt in plan.prompts.items()},
-    )
-
-
-def _judged_by(plan: RunPlan) -> JudgedBy:
-    return JudgedBy(
-        extractor=plan.extractor,
-        verifiers={f"judge_{number}": model for number, model in enumerate(plan.verifiers, 1)},
-        scorer=plan.scorer,
-        adjudicator=plan.adjudicator,
-    )
-
-
 def _repeats(plan: RunPlan, judgments: Sequence[TurnJudgment]) -> dict[str, tuple[tuple[Verdict, ...], ...]]:
     """By judge, one entry per repeat: its verdicts on all claims of the trial."""
     again = [judgment.repeats for judgment in judgments if judgment.repeats]
-    if not again:
-        return {}
     return {
         f"judge_{number + 1}": tuple(
             tuple(verdict for repeats in again for verdict in repeats[number][k]) for k in range(plan.judge_repeats)
         )
-        for number in range(len(plan.verifiers))
+        for number in range(len(plan.verifiers) if again else 0)
     }
 
 
 def _shared(plan: RunPlan, judgments: Sequence[TurnJudgment]) -> dict[str, tuple[Verdict, ...]]:
     """By judge: its verdicts on the claims of the audit sample, when they shared a call."""
     audited = [judgment.shared for judgment in judgments if judgment.shared]
-    if not audited:
-        return {}
     return {
         f"judge_{number + 1}": tuple(verdict for shared in audited for verdict in shared[number])
-        for number in range(len(plan.verifiers))
+        for number in range(len(plan.verifiers) if audited else 0)
     }
 
 

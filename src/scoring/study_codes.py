@@ -85,18 +85,10 @@ def study_codes(judged: CodingInput) -> tuple[QuestionCode, ...]:
     return tuple(codes)
 
 
-@dataclass(frozen=True)
-class _NamedPoint:
-    """A point, by what a reason calls it, and the facts of the key that make it."""
-
-    words: str
-    facts: tuple[str, ...]
-
-
-@dataclass(frozen=True)
-class _Decision:
-    code: StudyCode
-    reason: str
+_Decision = tuple[StudyCode, str]
+"""A code and its reason."""
+_NamedPoint = tuple[str, tuple[str, ...]]
+"""A point, by what a reason calls it, and the facts of the key that make it."""
 
 
 @dataclass(frozen=True)
@@ -126,12 +118,6 @@ class _Points:
 _Source = Literal["none", "supported", "unchecked"]
 
 
-@dataclass(frozen=True)
-class _Specific:
-    quote: str
-    source: _Source
-
-
 def _source(outcomes: Set[CitationOutcome], look_up: LookUp) -> _Source:
     """What a statement with these outcomes of citations rests on."""
     if outcomes & INVENTED or look_up == "none":
@@ -152,8 +138,8 @@ def _by_look_up(found: Sequence[LookedUp]) -> _Decision:
     """The code of a lookup question whose answer was looked up, and is not in the key."""
     what = counted(len(found), "specific")
     if all(one.checked for one in found):
-        return _Decision("accurate_complete", f"Looked up: {what}, supported by the pages cited.")
-    return _Decision("incomplete_data", f"Looked up: {what}, and nobody has checked the source. A person must.")
+        return "accurate_complete", f"Looked up: {what}, supported by the pages cited."
+    return "incomplete_data", f"Looked up: {what}, and nobody has checked the source. A person must."
 
 
 class _Coder:
@@ -176,7 +162,7 @@ class _Coder:
         partial = [fact for turn in turns for fact in turn.partial_points]
         study_partial = self._spoken.key_ids(self._rule.study_partial)
         listed = {point_name(p): point_facts(p) for turn in turns for p in turn.required_points}
-        own = {name: _NamedPoint(name, facts) for name, facts in listed.items()}
+        own = {name: (name, facts) for name, facts in listed.items()}
         if self._rule.study_points:
             self._points = self._look_for(self._study_points(), study_partial)
             self._own: _Points | None = self._look_for(own, partial)
@@ -190,44 +176,44 @@ class _Coder:
         for point in self._rule.study_points:
             facts = self._spoken.key_ids(point.any_of)
             if facts:  # a point whose figures are not published is asked of nobody
-                points["|".join(facts)] = _NamedPoint(point.name, facts)
+                points["|".join(facts)] = point.name, facts
         return points
 
     def _look_for(self, points: Mapping[str, _NamedPoint], partial: Iterable[str]) -> _Points:
         turns = self._spoken.counted(self._group)
-        listed = {name: point.facts for name, point in points.items()}
+        listed = {name: facts for name, (_, facts) in points.items()}
         made = points_made(self._spoken, listed, self._all_final, turns)
         found = {one.point for one in made}
         return _Points(
             made=made,
             missed=tuple(name for name in points if name not in found),
             partial=points_made(self._spoken, {fact: (fact,) for fact in partial}, self._all_final, turns),
-            words={name: point.words for name, point in points.items()},
+            words={name: words for name, (words, _) in points.items()},
         )
 
     def code(self) -> QuestionCode:
         if self._rule.closed:
             return self._closed(self._rule.closed)
-        decision = self._decide(self._points)
-        return self._record(decision.code, None, decision.reason, self._contradictions(material=True))
+        code, reason = self._decide(self._points)
+        return self._record(code, None, reason, self._contradictions(material=True))
 
     def _decide(self, points: _Points) -> _Decision:
         lacking = self._lacking()
         if lacking:
-            return _Decision("incomplete_data", lacking)
+            return "incomplete_data", lacking
         wrong = self._contradictions(material=True)
         if wrong:
             cited = _names(sorted(fact for claim in wrong for fact in claim.evidence))
-            return _Decision("incorrect", f"{counted(len(wrong), 'claim')} materially wrong against {cited}.")
+            return "incorrect", f"{counted(len(wrong), 'claim')} materially wrong against {cited}."
         fabricated = self._fabricated()
         guessed = f"{counted(len(fabricated), 'specific')} stated that cannot be known without a lookup"
         if fabricated and self._rule.fabricated == "incorrect":
-            return _Decision("incorrect", f"{guessed}.")
+            return "incorrect", f"{guessed}."
         open_claims = [claim.claim_id for claim in self._final if self._could_change(claim, points)]
         if open_claims:
-            return _Decision("incomplete_data", f"The judges left {_names(open_claims)} unresolved.")
+            return "incomplete_data", f"The judges left {_names(open_claims)} unresolved."
         if fabricated and self._rule.fabricated == "incorrect_unless_complete" and not points.complete:
-            return _Decision("incorrect", f"{guessed}, and the question is not fully answered.")
+            return "incorrect", f"{guessed}, and the question is not fully answered."
         return self._by_points(points)
 
     @staticmethod
@@ -243,7 +229,7 @@ class _Coder:
             return self._unsure_answer(points, self._rule.hedged)
         if points.complete:
             made = "The one point" if points.total == 1 else f"All {points.total} points"
-            return _Decision("accurate_complete", f"{made} made, nothing materially wrong.")
+            return "accurate_complete", f"{made} made, nothing materially wrong."
         if self._rule.lookup_dependent and (looked_up := self._looked_up()):
             return _by_look_up(looked_up)
         if points.made or points.partial:
@@ -252,20 +238,20 @@ class _Coder:
 
     def _without_points(self) -> _Decision:
         if "refused" in self._outcomes.values():
-            return _Decision("not_substantive", "Declined to answer.")
+            return "not_substantive", "Declined to answer."
         unknowing = (*_EVASIVE, "hedge") if self._rule.referral_alone == "accurate_complete" else _EVASIVE
         if any(seen.observation.kind in unknowing for seen in self._seen):
             reason = "Makes no point; declines, says it cannot know, or refers elsewhere."
-            return _Decision(self._rule.referral_alone, reason)
-        return _Decision("not_substantive", "Makes no point of the key.")
+            return self._rule.referral_alone, reason
+        return "not_substantive", "Makes no point of the key."
 
     def _incomplete(self, points: _Points) -> _Decision:
         said = f"{len(points.made)} of {counted(points.total, 'point')} made"
         said = said if points.total else "A part of the answer is given"
         also = f", and {_names(p.point for p in points.partial)}, which alone is not enough" if points.partial else ""
         if self._rule.incomplete_level:
-            return _Decision("accurate_incomplete", f"{said}{also}; missing: {points.missing or 'the rest'}.")
-        return _Decision("not_substantive", f"{said}{also}, and this question has no incomplete level.")
+            return "accurate_incomplete", f"{said}{also}; missing: {points.missing or 'the rest'}."
+        return "not_substantive", f"{said}{also}, and this question has no incomplete level."
 
     def _sounds_unsure(self, made: Iterable[MadePoint]) -> bool:
         claims = {claim.claim_id for point in made for claim in point.claims}
@@ -276,8 +262,8 @@ class _Coder:
         said = f"{len(points.made)} of {counted(points.total, 'point')} made, but only by claims that sound unsure"
         if points.partial and not self._sounds_unsure(points.partial):
             also = f"; {_names(p.point for p in points.partial)} is said plainly, which alone is not enough"
-            return _Decision("accurate_incomplete", f"{said}{also}.")
-        return _Decision(hedged, f"{said}.")
+            return "accurate_incomplete", f"{said}{also}."
+        return hedged, f"{said}."
 
     def _lacking(self) -> str:
         """Why the exchange cannot be coded, if it cannot."""
@@ -316,12 +302,12 @@ class _Coder:
 
     def _fabricated(self) -> tuple[str, ...]:
         """Specifics that the key does not support and that have no source."""
-        return tuple(one.quote for one in self._specifics if one.source == "none")
+        return tuple(quote for quote, source in self._specifics if source == "none")
 
     def _looked_up(self) -> tuple[LookedUp, ...]:
         """Specifics that the key does not support and that have a source."""
-        found = (one for one in self._specifics if one.source != "none")
-        return tuple(LookedUp(quote=one.quote, checked=one.source == "supported") for one in found)
+        found = ((quote, source) for quote, source in self._specifics if source != "none")
+        return tuple(LookedUp(quote=quote, checked=source == "supported") for quote, source in found)
 
     def _source_of(self, turn_id: str, start: int, end: int) -> _Source:
         """What a specific at this place of a reply rests on. Every claim in it that the key does not support counts."""
@@ -339,8 +325,8 @@ class _Coder:
         return next((source for source in ("none", "unchecked") if source in sources), "supported")
 
     @cached_property
-    def _specifics(self) -> tuple[_Specific, ...]:
-        """Fabricated specifics of which supported claims do not cover more than half."""
+    def _specifics(self) -> tuple[tuple[str, _Source], ...]:
+        """Fabricated specifics of which supported claims do not cover more than half, with what they rest on."""
         supported = {turn_id: set[int]() for turn_id in self._replies}
         for claim in self._final:
             if claim.label == "SUPPORTED":
@@ -354,7 +340,7 @@ class _Coder:
                 covered = sum(at in known for at in range(place.start, place.end))
                 if 2 * covered <= place.end - place.start:
                     source = self._source_of(seen.turn_id, place.start, place.end)
-                    found.append(_Specific(seen.observation.quote, source))
+                    found.append((seen.observation.quote, source))
         return tuple(found)
 
     def _backing(self, claim: FinalClaim, *, why: Literal["not_material"] | None) -> Backing:
@@ -391,8 +377,8 @@ class _Coder:
     def _by_own_points(self) -> OwnPoints | None:
         if self._own is None:
             return None
-        decision = self._decide(self._own)
-        return OwnPoints(code=decision.code, points_met=self._own.made, points_missed=self._own.missed)
+        code, _ = self._decide(self._own)
+        return OwnPoints(code=code, points_met=self._own.made, points_missed=self._own.missed)
 
 
 def closed_answer(reply: str, scale: ClosedScale) -> ClosedAnswer:

@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from src.api.findings import compare
 from src.errors import InputError
-from src.findings.compare import Compared, compare_runs
+from src.findings.compare import Compared
 from src.findings.compare_judges import JudgesCompared
 from src.findings.cost import CallTimes, read_calls
 from src.findings.power import (
@@ -48,7 +49,7 @@ def two_targets(folder: Path) -> Path:
 
 def test_targets_are_compared_on_the_measures_asked_for(tmp_path: Path) -> None:
     run = two_targets(tmp_path / "run")
-    found = compare_runs([run], measures=["accuracy"])
+    found = compare([run], measures=["accuracy"])
     assert isinstance(found, Compared)
     assert found.measures == ("accuracy",)
     assert {name: one.value for name, one in found.means["accuracy"].items()} == pytest.approx(
@@ -56,7 +57,7 @@ def test_targets_are_compared_on_the_measures_asked_for(tmp_path: Path) -> None:
     )
     (one,) = found.comparisons
     assert (one.first, one.second, one.difference.n, one.paired.answers) == (CAREFUL, OTHER, 1, 3)
-    everything = compare_runs([run])
+    everything = compare([run])
     assert isinstance(everything, Compared)
     assert everything.measures == tuple(MEASURES)
 
@@ -67,7 +68,7 @@ def test_a_larger_floor_changes_the_verdict(tmp_path: Path) -> None:
     run = write_run(tmp_path / "run", results, planned())
     verdicts = []
     for floor in (0.05, 0.2):
-        found = compare_runs([run], measures=["accuracy"], floor=floor)
+        found = compare([run], measures=["accuracy"], floor=floor)
         assert isinstance(found, Compared)
         verdicts += [one.verdict for one in found.comparisons]
     assert verdicts[0] == f"{CAREFUL} better"
@@ -76,7 +77,7 @@ def test_a_larger_floor_changes_the_verdict(tmp_path: Path) -> None:
 
 def test_judges_are_compared_claim_by_claim(tmp_path: Path) -> None:
     runs = [write_run(tmp_path / name, [rich()], planned()) for name in ("a", "b")]
-    found = compare_runs(runs, by="judges")
+    found = compare(runs, by="judges")
     assert isinstance(found, JudgesCompared)
     assert (found.trials, found.same, found.changed, found.gone, found.new) == (1, 3, [], 0, 0)
 
@@ -98,7 +99,7 @@ def test_what_cannot_be_compared_is_refused(
     two_targets(tmp_path / "run")
     write_run(tmp_path / "one", [result()], planned().model_copy(update={"targets": (CAREFUL,)}))
     with pytest.raises(InputError, match=says):
-        compare_runs([tmp_path / name for name in runs], **options)  # type: ignore[arg-type]
+        compare([tmp_path / name for name in runs], **options)  # type: ignore[arg-type]
 
 
 def pilot_run(folder: Path, gaps: dict[str, list[dict[str, float]]]) -> Path:
@@ -258,7 +259,7 @@ def test_a_run_of_format_1_can_be_reported_and_compared(tmp_path: Path) -> None:
     written = write_report([FORMAT_1], tmp_path / "out", checklist="chart")
     assert "not recorded by release 0.1" in (tmp_path / "out" / "report.md").read_text(encoding="utf-8")
     assert "medicare-eval 0.1.0" in written[-1].read_text(encoding="utf-8")
-    compared = compare_runs([FORMAT_1], measures=["accuracy"])
+    compared = compare([FORMAT_1], measures=["accuracy"])
     assert isinstance(compared, Compared)
     assert compared.means["accuracy"]["fake:wrong"].value == pytest.approx(0.0294, abs=1e-4)
 
@@ -273,6 +274,6 @@ def test_money_as_text(amount: float | None, text: str) -> None:
 
 def test_the_functions_of_findings_print_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     run = two_targets(tmp_path / "run")
-    compare_runs([run])
+    compare([run])
     write_report([run], tmp_path / "out", checklist="chart")
     assert capsys.readouterr() == ("", "")

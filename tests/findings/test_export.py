@@ -17,7 +17,7 @@ import pytest
 from src.cli.parser import main
 from src.errors import ConfigError, ExportError, InputError, IntegrityError, StorageError
 from src.exports import export as exporting
-from src.exports import stats_writers, tables, writers
+from src.exports import tables, writers
 from src.exports.export import FORMATS, STARTERS, export
 from src.exports.tables import TABLES
 from src.findings.human_comparison import load_baseline
@@ -386,9 +386,9 @@ def test_hostile_text_survives_stata_and_spss(tmp_path: Path) -> None:
     rows, _ = rows_of_stats(out / "turn.sav")
     answered = [row for row in rows if row["turn_id"] == "Q1"]
     for text, row in zip(wanted, answered, strict=True):
-        cut = len(text.encode()) > stats_writers.SPSS_BYTES
+        cut = len(text.encode()) > writers.SPSS_BYTES
         assert row["text_cut"] == cut
-        assert row["reply"] == (text[: stats_writers.SPSS_BYTES] if cut else text.rstrip(" "))
+        assert row["reply"] == (text[: writers.SPSS_BYTES] if cut else text.rstrip(" "))
 
 
 def test_a_cut_never_splits_a_character(tmp_path: Path) -> None:
@@ -397,7 +397,7 @@ def test_a_cut_never_splits_a_character(tmp_path: Path) -> None:
     export(write_run(tmp_path / "run", [rich(1, text)], planned()), out, ["sav"])
     rows, _ = rows_of_stats(out / "turn.sav")
     assert set(rows[0]["reply"]) == {"é"}
-    assert len(rows[0]["reply"].encode()) <= stats_writers.SPSS_BYTES
+    assert len(rows[0]["reply"].encode()) <= writers.SPSS_BYTES
 
 
 @pytest.mark.slow
@@ -614,7 +614,7 @@ def test_labels_of_columns_and_values_are_in_the_files(tmp_path: Path) -> None:
 def test_results_are_streamed_and_only_a_batch_is_held(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """However many trials, no writer ever holds more rows than a batch, and trials are asked for one by one."""
     monkeypatch.setattr(writers, "BATCH_ROWS", 7)
-    monkeypatch.setattr(stats_writers, "PIECE_ROWS", 11)
+    monkeypatch.setattr(writers, "PIECE_ROWS", 11)
     held: list[int] = []
     plain_add = writers.Batch.add
 
@@ -646,7 +646,7 @@ def test_results_are_streamed_and_only_a_batch_is_held(tmp_path: Path, monkeypat
 
 
 def test_long_texts_end_a_piece_before_it_grows_too_wide(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(stats_writers, "PIECE_CELLS", 100_000)
+    monkeypatch.setattr(writers, "PIECE_CELLS", 100_000)
     folder = write_run(tmp_path / "run", [rich(n, "y" * 9_000) for n in range(1, 6)], planned())
     export(folder, tmp_path / "out", ["dta"])
     assert len(list((tmp_path / "out").glob("turn*.dta"))) > 1

@@ -10,8 +10,7 @@ from typing import Any
 import pytest
 
 from src.errors import ConfigError, InputError, IntegrityError
-from src.exports.export import export
-from src.exports.frames import to_frame
+from src.exports.export import export, to_frame
 from src.exports.tables import TABLES
 from src.storage import RESULTS
 from src.trials.columns import DataTable

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from src.exports.frames import TABLES_BY_NAME
+from src.exports.export import TABLES_BY_NAME
 from src.exports.tables import TABLES
 from src.findings.drift import FLOOR
 from src.findings.read_run import REVIEWS_SHOWN
@@ -44,7 +44,7 @@ def test_every_table_of_the_guide_is_in_the_report_of_its_run(tmp_path: Path) ->
         assert len(table) > 2
         assert [line for line in table if line not in lines] == []
     pytest.importorskip("pandas")
-    from src.exports.frames import to_frame
+    from src.exports.export import to_frame
 
     counts = dict(re.findall(r"^\| (\w+) \| ([\d,]+) \| ", TEXT[TEXT.index("## export") :], re.MULTILINE))
     assert {name: int(count.replace(",", "")) for name, count in counts.items()} == {

@@ -276,11 +276,11 @@ def test_without_an_answer_that_counts_r_says_so(tmp_path: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.skipif(shutil.which("Rscript") is None, reason="R is not installed")
 def test_r_reads_tables_in_pieces(run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from src.exports import stats_writers
+    from src.exports import writers
 
     if not r_has("haven"):
         pytest.skip("the R package haven is not installed")
-    monkeypatch.setattr(stats_writers, "PIECE_ROWS", 300)
+    monkeypatch.setattr(writers, "PIECE_ROWS", 300)
     out = exported(run, "dta", tmp_path / "out")
     assert (out / "question.3.dta").is_file()
     checked(in_r(out), run)
