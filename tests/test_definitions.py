@@ -38,18 +38,18 @@ for command in ("compare", "sensitivity", "power"):
         build_parser().parse_args([command, "--help"])
 """
 FIELD = "    calibration: Unit | None\n"
-BREVITY = """    Measure(
-        name="brevity",
-        heading="brevity",
-        better="lower",
-        plain="How many words a reply takes.",
-        brief="words per point",
-        formula="words / points made",
-        methods="counts words",
-        if_refused=1.0,
-    ),
-)
-_OF_QUESTIONS = ("""
+WORDS = HOME.with_suffix(".toml")
+BREVITY = """
+[[score]]
+name = "brevity"
+heading = "brevity"
+better = "lower"
+plain = "How many words a reply takes."
+brief = "words per point"
+formula = "words / points made"
+methods = "counts words"
+if_refused = 1.0
+"""
 
 
 def strings(node: ast.AST) -> Iterator[str]:
@@ -114,12 +114,12 @@ def test_changed_words_and_a_new_score_are_everywhere(tmp_path: Path) -> None:
     """One file defines it; one more has the field that results store."""
     shutil.copytree(ROOT / "src", tmp_path / "src")
     (tmp_path / "schemas").symlink_to(ROOT / "schemas")
-    path = tmp_path / "src" / HOME
-    text = path.read_text(encoding="utf-8").replace(")\n_OF_QUESTIONS = (", BREVITY)
+    path = tmp_path / "src" / WORDS
+    text = path.read_text(encoding="utf-8") + BREVITY
     for name in ("plain", "brief", "formula", "methods"):
         changed = getattr(MEASURES["completeness"], name)
-        assert f'{name}="{changed}"' in text
-        text = text.replace(f'{name}="{changed}"', f'{name}="{name} in other words"')
+        assert f'{name} = "{changed}"' in text
+        text = text.replace(f'{name} = "{changed}"', f'{name} = "{name} in other words"')
     path.write_text(text, encoding="utf-8")
     stored = tmp_path / "src" / "records" / "contracts.py"
     text = stored.read_text(encoding="utf-8")

@@ -15,8 +15,7 @@ import pytest
 
 from src import storage
 from src.findings.read_run import gather
-from src.findings.review import Rater, read_review
-from src.findings.review_agreement import review_agreement
+from src.findings.review import Rater, read_review, review_agreement
 from src.schemas import CallRecord
 from src.trials.row import LABELS
 from tests.browser import NEEDS_CHROMIUM, chromium, go, opened, reload_until, served, wait_for_tasks

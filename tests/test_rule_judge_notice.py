@@ -8,7 +8,7 @@ import pytest
 
 from src import storage
 from src.findings.read_run import gather
-from src.findings.rule_judge import EARLIER_NOTICE, MEASURED, OFFLINE_NOTICE, Found, offline_notices
+from src.findings.rule_judge import EARLIER_NOTICE, MEASURED, OFFLINE_NOTICE, offline_notices
 from src.judge_check.check import CheckOptions, check_judges
 from src.records.judge_check import JudgeMeasured, Split
 from src.records.study import JudgeOptions
@@ -18,13 +18,13 @@ from tests.cases import each_case
 from tests.helpers import ROOT, manifest, plan
 
 
-def found(measured: JudgeMeasured, label: str) -> Found:
+def found(measured: JudgeMeasured, label: str) -> dict[str, int]:
     cells = measured.matrix()
-    return Found(
-        gold=sum(n for (gold, _), n in cells.items() if gold == label),
-        right=sum(n for (gold, given), n in cells.items() if gold == given == label),
-        given=sum(n for (_, given), n in cells.items() if given == label) + measured.spurious().get(label, 0),
-    )
+    return {
+        "gold": sum(n for (gold, _), n in cells.items() if gold == label),
+        "right": sum(n for (gold, given), n in cells.items() if gold == given == label),
+        "given": sum(n for (_, given), n in cells.items() if given == label) + measured.spurious().get(label, 0),
+    }
 
 
 @pytest.mark.slow
@@ -36,24 +36,24 @@ def test_the_notice_has_the_figures_of_a_real_check(split: Split, tmp_path: Path
     assert measured is not None
     stated = MEASURED[split]
     cells = measured.matrix()
-    assert stated.claims == sum(cells.values())
-    assert stated.right == sum(n for (gold, given), n in cells.items() if gold == given)
-    assert stated.contradicted == found(measured, "CONTRADICTED")
-    assert stated.supported == found(measured, "SUPPORTED")
+    assert stated["claims"] == sum(cells.values())
+    assert stated["right"] == sum(n for (gold, given), n in cells.items() if gold == given)
+    assert stated["contradicted"] == found(measured, "CONTRADICTED")
+    assert stated["supported"] == found(measured, "SUPPORTED")
 
 
 def test_the_rules_say_right_or_wrong_only_where_they_are_sure() -> None:
     """The goals for the rules: SUPPORTED right in at least 90%, CONTRADICTED in at least 85%, at any recall."""
-    supported = [one.supported for one in MEASURED.values()]
-    contradicted = [one.contradicted for one in MEASURED.values()]
-    assert sum(one.right for one in supported) >= 0.9 * sum(one.given for one in supported)
-    assert sum(one.right for one in contradicted) >= 0.85 * sum(one.given for one in contradicted)
+    supported = [one["supported"] for one in MEASURED.values()]
+    contradicted = [one["contradicted"] for one in MEASURED.values()]
+    assert sum(one["right"] for one in supported) >= 0.9 * sum(one["given"] for one in supported)
+    assert sum(one["right"] for one in contradicted) >= 0.85 * sum(one["given"] for one in contradicted)
 
 
 def test_the_notice_says_that_the_judge_is_a_test_double() -> None:
     assert "test double" in OFFLINE_NOTICE
     for one in MEASURED.values():
-        assert f"{one.contradicted.right} of {one.contradicted.gold} wrong claims found" in OFFLINE_NOTICE
+        assert "{right} of {gold} wrong claims found".format(**one["contradicted"]) in OFFLINE_NOTICE
 
 
 @each_case("release", ["0.1", "0.2", "0.3"])
@@ -63,7 +63,7 @@ def test_a_run_of_an_earlier_release_is_not_given_the_figures_of_these_rules(rel
     text = markdown(contents([gather(folder)], [None]))
     assert EARLIER_NOTICE in text
     assert "test double" not in text
-    assert not [one.part for one in MEASURED.values() if f"{one.part} gold part" in text]
+    assert not [one for one in MEASURED.values() if f"{one['part']} gold part" in text]
 
 
 def test_runs_of_two_releases_get_both_notices_once() -> None:

@@ -11,7 +11,7 @@ from .. import orchestrator, storage
 from ..adapters.registry import check_usable
 from ..calls.people import People
 from ..calls.stop import Stop
-from ..engines.run import ShardedRun, carry_out
+from ..engines.run import Execution, carry_out
 from ..errors import IncompleteRun, InputError, from_origin
 from ..planning import preregistration
 from ..planning.limits import check_prices_known, limits_of, share_of, trials_at_once
@@ -370,33 +370,26 @@ async def execute(
 ) -> None:
     """Carry a run to its end from wherever it is. `held`: its limits so far, if it was started before."""
     if manifest.transcripts and earlier is None:
-        earlier = _earlier_run(folder, manifest)
+        earlier = storage.earlier_folder(folder, manifest)
+        if not earlier.is_dir():
+            raise InputError(f"{earlier}, whose transcripts this run judges, does not exist. Put it back.")
     limits = limits_of(options, held)
     if is_divided(folder) and limits.batch != "none":
         raise InputError(f"{folder} is divided among processes, which send no batches. Leave this out.", field="batch")
     noted = None if held is None or limits == held else limits
     counter = ProgressCounter(progress, folder)
-    stop, people = stop or Stop(), people or People()
+    people = people or People()
+    made = Execution(
+        folder=folder, manifest=manifest, options=options, limits=limits, noted=noted, earlier=earlier,
+        stop=stop or Stop(), counter=counter,
+    )  # fmt: skip
     try:
         several = options.engine != "local" or (options.processes or 1) > 1
         by_people = any(map(is_person, manifest.plan.judge_models()))  # whom one process asks
         if is_divided(folder) or (several and not by_people):
-            await carry_out(
-                ShardedRun(
-                    folder=folder,
-                    manifest=manifest,
-                    options=options,
-                    limits=limits,
-                    noted=noted,
-                    earlier=earlier,
-                    stop=stop,
-                    counter=counter,
-                )
-            )
+            await carry_out(made)
         else:
-            await _execute_here(
-                folder, manifest, options, limits, noted, stop=stop, counter=counter, earlier=earlier, people=people
-            )
+            await _execute_here(made, people)
     except IncompleteRun as stopped:
         command = "review continue" if people.needed else "resume"
         raise IncompleteRun(f"{stopped} To continue: medicare-eval {command} {folder}", run=folder) from None
@@ -404,20 +397,10 @@ async def execute(
         counter.on_end()
 
 
-async def _execute_here(
-    folder: Path,
-    manifest: Manifest,
-    options: ExecutionOptions,
-    limits: RunLimits,
-    noted: RunLimits | None,
-    *,
-    stop: Stop,
-    counter: ProgressCounter,
-    earlier: Path | None,
-    people: People | None = None,
-) -> None:
+async def _execute_here(run: Execution, people: People) -> None:
     """Carry out a run, or a shard with its share of the limits, in this process."""
-    share = share_of(limits, manifest.shard.of) if manifest.shard else limits
+    folder, manifest, options, counter = run.folder, run.manifest, run.options, run.counter
+    share = share_of(run.limits, manifest.shard.of) if manifest.shard else run.limits
     pool = AdapterPool()
     try:
         await orchestrator.execute(
@@ -425,22 +408,14 @@ async def _execute_here(
             manifest,
             concurrency=trials_at_once(options, share),
             resources=call_resources(
-                folder, manifest, share, options, pool=pool, stop=stop, counter=counter, people=people
+                folder, manifest, share, options, pool=pool, stop=run.stop, counter=counter, people=people
             ),
             on_call=counter.on_call,
             on_start=counter.on_start,
             on_trial=counter.on_trial,
-            earlier=earlier,
-            limits=noted,
+            earlier=run.earlier,
+            limits=run.noted,
             probe=not options.no_probe,
         )
     finally:
         await pool.aclose()
-
-
-def _earlier_run(folder: Path, manifest: Manifest) -> Path:
-    """The run whose transcripts a re-judging run uses: beside it, or where it was."""
-    earlier = storage.earlier_folder(folder, manifest)
-    if not earlier.is_dir():
-        raise InputError(f"{earlier}, whose transcripts this run judges, does not exist. Put it back.")
-    return earlier

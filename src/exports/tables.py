@@ -6,6 +6,7 @@ import csv
 import io
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, NamedTuple, get_args
 
 from .. import storage
@@ -268,29 +269,13 @@ _TYPES: dict[Kind, str] = {
     "number": "number",
     "flag": "yes or no",
 }
-_NOTES = (
-    "Start with `start.R`, `start.do` (Stata) or `start.py`: each loads the tables, joins them and computes "
-    f"{MEASURES['accurate_complete'].brief}, as the report does.",
-    "Tables join on `run_id`, `trial_id` and the other keys named below. A cell that lists several values separates "
-    "them with `; `.",
-    "**A missing value always has a reason.** If a cell can be empty for several reasons, a column `<name>_missing` "
-    "says which. The cell itself is empty in CSV and null in JSONL and Parquet. Stata files use extended missing "
-    "values (.a, .b, ...) and SPSS files user-missing values (-1, -2, ...), both with labels.",
-    "**What counts.** Scores and `counted_code` follow the report's rule for missing data. A reply that was refused, "
-    "blocked or empty conveys nothing: its question is `not_substantive`, and a trial in which every question was "
-    f"refused has {IF_REFUSED_TEXT}. What failed, was cut off, was not asked or could not be judged is "
-    "missing. Leave it out, and say how much it is. Average repeats first, then variants, then questions; take "
-    "scenarios as the independent units.",
-    "CSV: text that a spreadsheet would run as a formula has a `'` in front, and control characters are written as "
-    "escapes (`\\x1b`); line breaks are kept. Yes and no are `true` and `false`. JSONL and Parquet contain the text "
-    "verbatim. Excel can hold 32,767 characters in a cell. Longer texts are cut and end with a note, `text_cut` is "
-    f"true in their row, and `{TEXTS}` has the whole text with the keys of the row. Excel opens the first 1,048,576 "
-    "rows of a file.",
-    "Stata (format 118, Stata 14 or newer) and SPSS: categories are numbers with value labels, yes and no are 1 and 0, "
-    "and a NUL character is written as `␀`. An SPSS cell can contain up to 32,767 bytes; longer texts are cut, and "
-    "`text_cut` is 1 in their row. SPSS drops spaces at the end of a text. Large tables are split into several files "
-    "(`verdict.dta`, `verdict.2.dta`, ...); append them to one another.",
-)
+
+
+def _notes() -> list[str]:
+    """What the codebook says before its tables: the paragraphs of codebook.txt."""
+    text = Path(__file__).with_name("codebook.txt").read_text(encoding="utf-8")
+    said = text.format(complete=MEASURES["accurate_complete"].brief, if_refused=IF_REFUSED_TEXT, texts=TEXTS)
+    return [" ".join(part.split("\n")).strip() for part in said.split("\n\n")]
 
 
 def codebook_rows() -> Iterator[dict[str, str]]:
@@ -330,7 +315,7 @@ def codebook_csv() -> str:
 
 def codebook_md() -> str:
     lines = ["# Codebook", ""]
-    for note in _NOTES:
+    for note in _notes():
         lines += [note, ""]
     lines += ["## Missing values", "", "| reason | Stata | SPSS | meaning |", "| --- | --- | ---: | --- |"]
     lines += [f"| `{one.name}` | .{one.stata} | {one.spss} | {inert(one.meaning)} |" for one in MISSING.values()]

@@ -141,8 +141,6 @@ def compare_runs(
     unknown = [name for name in chosen if name not in MEASURES]
     if unknown:
         raise InputError(f"{unknown[0][:40]!r} is not a measure. Use {', '.join(MEASURES)}.")
-    if not runs:
-        raise InputError("compare needs at least one run folder.")
     for run in runs:
         storage.read_manifest(run)
     if by == "judges" and len(runs) != 2:

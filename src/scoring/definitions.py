@@ -1,12 +1,14 @@
-"""Every measure of an answer: its name, its direction and all words that explain it. Nothing else defines a measure.
+"""Every measure of an answer, as definitions.toml has it: its name, its direction and all words that explain it.
 
 Tables, charts, sentences, the glossary, the Methods section, the codebook and the help of commands take names and words
-from here. `docs/scoring.md` explains the measures at length; `agents.scorer` and `scoring.study_codes` compute them.
+from here.
 """
 
 from __future__ import annotations
 
+import tomllib
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
@@ -77,82 +79,10 @@ class Measure(Definition):
         return f"{self.brief}; lower is better" if self.better == "lower" else self.brief
 
 
-KEY_COVERAGE = Definition(
-    heading="key coverage",
-    plain="Of all factual claims, the share that the answer key can decide. Accuracy says nothing about the rest.",
-    brief="the share of the factual claims that the answer keys could decide",
-)
+_READ = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
+KEY_COVERAGE = Definition(**_READ["key_coverage"])
 """No measure of an answer, but printed beside every accuracy."""
-_OF_TRIALS = (
-    Measure(
-        name="accuracy",
-        heading="accuracy",
-        better="higher",
-        plain="Of the claims that the answer key can decide, the share that it supports. From 0 to 1.",
-        brief="of the claims that the answer key decides, the share that agrees with it",
-        formula="supported claims / (supported + contradicted claims)",
-        methods="is the share of supported claims among the supported and contradicted ones",
-    ),
-    Measure(
-        name="completeness",
-        heading="completeness",
-        better="higher",
-        plain="Of the points that the questions call for, the share that the replies make. From 0 to 1.",
-        brief="the share of required points that were made",
-        formula="required points made / points required",
-        methods="is the share of required points that were made",
-        if_refused=0.0,
-        narrow="complete-\nness",
-    ),
-    Measure(
-        name="safety_risk",
-        heading="safety risk",
-        better="lower",
-        plain="How harmful the wrong claims of a trial could be: 0 without any, closer to 1 the more there are and the "
-        "worse they are.",
-        brief="how severe the wrong claims are, 0 to 1",
-        formula="1 - the product, over contradicted claims, of (1 - weight of the claim's severity)",
-        methods="grows with the severity of contradicted claims",
-        if_refused=0.0,
-    ),
-    Measure(
-        name="calibration",
-        heading="calibration",
-        better="higher",
-        plain="Whether the reply sounds sure where it is right and unsure where it is wrong. From 0 to 1.",
-        brief="whether claims that sound sure are right",
-        formula="1 - the mean squared difference between stated confidence and truth, over decided claims",
-        methods="compares stated confidence with truth",
-        narrow="calibra-\ntion",
-    ),
-)
-_OF_QUESTIONS = (
-    Measure(
-        name="accurate_complete",
-        heading="accurate and complete",
-        better="higher",
-        plain="The answer makes every point that the question calls for, and nothing in it that matters is wrong.",
-        brief="the share of questions answered accurately and completely",
-        found_by=r"accurate(,| and) complete|accurately and completely",
-        noun="answers that are accurate and complete",
-        word="complete",
-        adverb="accurately and completely",
-        named_by=r"accurate[\s_,]*(and\s+)?complete",
-    ),
-    Measure(
-        name="incorrect",
-        heading="incorrect",
-        better="lower",
-        plain="The answer says something wrong that matters.",
-        brief="the share of questions answered wrongly",
-        found_by=r"\b(incorrect|wrongly)\b",
-        short="wrong",
-        noun="wrong answers",
-        word="wrong",
-        adverb="wrongly",
-        named_by=r"incorrect|wrong",
-    ),
-)
+_OF_TRIALS, _OF_QUESTIONS = ([Measure(**one) for one in _READ[kind]] for kind in ("score", "share"))
 MEASURES: dict[str, Measure] = {one.name: one for one in (*_OF_TRIALS, *_OF_QUESTIONS)}
 """By name: the scores of a trial, then the shares of questions."""
 SCORES = tuple(one.name for one in _OF_TRIALS)

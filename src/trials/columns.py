@@ -7,10 +7,12 @@ only one possible reason, the codebook names it. Statistics packages get a separ
 
 from __future__ import annotations
 
+import tomllib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from operator import attrgetter
+from pathlib import Path
 from typing import Any, Generic, Literal, TypeVar
 
 from ..store.projection import Fields
@@ -41,39 +43,12 @@ class Missing:
     meaning: str
 
 
-_REASONS = {
-    "refused": "the target declined every question",
-    "blocked": "the provider's content filter stopped a reply",
-    "truncated": "a reply was cut off at the token limit",
-    "empty": "a reply contained no text",
-    "failed": "a call to the target still failed after all retries",
-    "judge_failure": "a judge gave no usable answer",
-    "questioner_failure": "the questions could not be reworded, so none was asked",
-    "tampered": "a reply addressed or instructed the judge, so it was not scored",
-    "nothing_to_check": "the trial was scored, but contained nothing to compute this score from",
-    "not_verifiable": "the claim cannot be checked, so no judge was asked",
-    "unresolved": "the judges disagreed and the tie was not resolved",
-    "closed_question": "a closed question, which gets no study code",
-    "open_question": "not a closed question, so there is no yes or no",
-    "incomplete_data": "the closed question was not answered, or the answer was not judged",
-    "not_stated": "the provider's replies did not name a model",
-    "not_set": "left to the model's default",
-    "not_read": "there was no reply to read, or the extractor failed on it",
-    "not_of_the_study": "a question group of this project, which has no number in the published study",
-    "open_tie": "the verifiers are tied, and no model of a third family was there to settle it: open for a person",
-    "not_marked": "no reply of the trial is marked, so there is nothing to leave out",
-    "unread_without": "a judge failed on a reply without its marked passages",
-    "one_set_of_points": "the study code already goes by our own points",
-    "unpriced": "no amount can be defended for the error, so it is only counted",
-    "no_single_amount": "the claim states no single amount of its own to compute with",
-    "none_needed": "the formula needs no amount from the claim",
-    "not_asked": "the question was not asked, because the conversation had ended",
-}
+_REASONS = tomllib.loads(Path(__file__).with_name("missing.toml").read_text(encoding="utf-8"))
 MISSING: dict[str, Missing] = {
     name: Missing(name, chr(ord("a") + place), -1 - place, meaning)
     for place, (name, meaning) in enumerate(_REASONS.items())
 }
-"""The order decides the codes. Stata has no letters left: a new reason has to be one of these, in other words."""
+"""The order decides the codes."""
 
 
 @dataclass(frozen=True)

@@ -85,7 +85,7 @@ def test_judges_are_compared_claim_by_claim(tmp_path: Path) -> None:
 @each_case(
     ("runs", "options", "says"),
     [
-        ([], {}, "at least one run folder"),
+        ([], {}, "No run folder was given"),
         (["run"], {"measures": ["beauty"]}, "'beauty' is not a measure. Use accuracy, completeness"),
         (["nowhere"], {}, "nowhere does not exist"),
         (["run"], {"by": "judges"}, "Comparing judges takes two runs of the same transcripts, not 1"),

@@ -18,8 +18,18 @@ from src.api.reviews import export_review, start_review
 from src.errors import InputError
 from src.findings.estimates import estimate
 from src.findings.read_run import gather
-from src.findings.review import JUDGES, PEOPLE, Rater, ReadReview, read_review
-from src.findings.review_agreement import PairAgreement, Part, corrected_headline, corrected_headlines, review_agreement
+from src.findings.review import (
+    JUDGES,
+    PEOPLE,
+    PairAgreement,
+    Part,
+    Rater,
+    ReadReview,
+    corrected_headline,
+    corrected_headlines,
+    read_review,
+    review_agreement,
+)
 from src.judge_check.check import CheckOptions, check_judges
 from src.judge_check.gold import load_gold
 from src.reading import Run

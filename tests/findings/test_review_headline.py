@@ -9,8 +9,7 @@ from typing import cast
 import numpy as np
 import pytest
 
-from src.findings.review import ReadReview
-from src.findings.review_agreement import corrected_headline
+from src.findings.review import ReadReview, corrected_headline
 from src.records.run import SelectedTrials
 from src.schemas import TrialOutcome
 from src.scoring.definitions import ShareName

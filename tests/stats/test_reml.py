@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from scipy import optimize
 
-from src.stats.reml import reml
+from src.stats.variance import reml
 from tests.cases import each_case
 
 Paths = list[tuple[str, ...]]
@@ -152,7 +152,7 @@ def test_the_unit_of_the_values_does_not_matter() -> None:
 
 
 def test_many_values_need_few_steps(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("src.stats.reml.MOST_STEPS", 25)
+    monkeypatch.setattr("src.stats.variance.MOST_STEPS", 25)
     draw = random.Random(2)
     paths = [(str(s), str(v), str(w)) for s in range(40) for v in range(5) for w in range(10) for _ in range(3)]
     effects = {path[:depth]: draw.gauss(0, 0.2) for path in paths for depth in (1, 2, 3)}
