@@ -207,16 +207,12 @@ def export(run: PathLike, to: Sequence[str] = ("csv", "jsonl"), out: PathLike | 
 
 
 def _folders(runs: PathLike | Iterable[PathLike]) -> list[Path]:
-    folders = [as_path(runs)] if isinstance(runs, str | os.PathLike) else [as_path(run) for run in _several(runs)]
+    if not isinstance(runs, Iterable) and not isinstance(runs, os.PathLike):
+        raise InputError(f"Expected a run folder or a list of them, not {runs!r}.")
+    folders = [as_path(runs)] if isinstance(runs, str | os.PathLike) else [as_path(run) for run in runs]
     if not folders:
         raise InputError("No run folder was given.")
     for folder in folders:
         if folders.count(folder) > 1:
             raise InputError(f"{folder} was given twice.")
     return folders
-
-
-def _several(runs: object) -> Iterable[object]:
-    if not isinstance(runs, Iterable):
-        raise InputError(f"Expected a run folder or a list of them, not {runs!r}.")
-    return runs

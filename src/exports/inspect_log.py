@@ -20,6 +20,7 @@ from ..findings.estimates import Answer, Question, question_values, tallied
 from ..findings.human_comparison import Rules
 from ..findings.read_run import group_rules
 from ..records.base import SEVERITIES
+from ..records.ids import scenario_name
 from ..schemas import Confidence, FinalClaim, Manifest, QuestionCode, Scenario, TrialResult, point_facts
 from ..scoring.definitions import CODE_HEADINGS, MEASURES, SCORES
 from ..text.count import counted
@@ -246,7 +247,7 @@ class InspectSink:
     def add(self, result: TrialResult) -> None:
         target = result.target.name
         characters = sum(len(e.user_message) + len(e.reply or "") for e in result.conversation)
-        answers = _answers(result, self._words.get(_name(result), NO_WORDS))
+        answers = _answers(result, self._words.get(scenario_name(result.scenario_id, result.variant), NO_WORDS))
         self._waiting[target].append(_Waiting(self._sample(result), characters, answers))
         self._characters += characters
         if len(self._waiting[target]) >= LOG_SAMPLES:
@@ -270,7 +271,7 @@ class InspectSink:
         self._write(target, whole)
 
     def _sample(self, result: TrialResult) -> Any:
-        name = _name(result)
+        name = scenario_name(result.scenario_id, result.variant)
         asked = [exchange for exchange in result.conversation if exchange.outcome not in ("skipped", "not_asked")]
         messages: list[Any] = []
         for exchange in asked:
@@ -377,10 +378,6 @@ class InspectSink:
             unscored_samples=unscored,
             metrics=mean,  # none if no sample has a value
         )
-
-
-def _name(result: TrialResult) -> str:
-    return f"{result.scenario_id}@{result.variant}" if result.variant else result.scenario_id
 
 
 def _answers(result: TrialResult, words: ScenarioWords) -> dict[str, list[Answer]]:

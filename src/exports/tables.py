@@ -74,10 +74,6 @@ class RunPart(NamedTuple):
     trials: int
 
 
-def _run(manifest: Manifest, results: storage.StoredResults) -> list[RunPart]:
-    return [RunPart(manifest, manifest.plan, results.head, results.sealed, results.count)]
-
-
 RUN: DataTable[RunPart] = DataTable(
     "run",
     "One row: the run, its plan and its settings.",
@@ -137,7 +133,7 @@ RUN: DataTable[RunPart] = DataTable(
             "no difference, or not pre-registered"),
     ),
     ("run_id",),
-    _run,
+    lambda manifest, results: [RunPart(manifest, manifest.plan, results.head, results.sealed, results.count)],
 )  # fmt: skip
 
 
@@ -149,11 +145,6 @@ class DollarPart(NamedTuple):
     trial: TrialResult
     error: CostlyError
     years: int
-
-
-def _dollars(trial: TrialResult, run: Exported) -> Iterator[DollarPart]:
-    for error in errors_of(trial, run.costs):
-        yield from (DollarPart(run, trial, error, years) for years in error.horizon)
 
 
 def _no_dollars(of: DollarPart) -> str:
@@ -189,7 +180,8 @@ DOLLAR: DataTable[DollarPart] = DataTable(
             why=_no_dollars),
     ),
     ("run_id", "trial_id", "claim_id", "fact_id", "years"),
-    _dollars,
+    lambda trial, run: [DollarPart(run, trial, error, years)
+        for error in errors_of(trial, run.costs) for years in error.horizon],
 )  # fmt: skip
 
 

@@ -55,15 +55,7 @@ def _by_scenario(measured: CodesMeasured, code: ShareName) -> ErrorRates:
 def corrected_share(
     estimated: Estimated, measured: CodesMeasured, code: ShareName, *, seed: int = SEED, draws: int = PREVALENCE_DRAWS
 ) -> Corrected:
-    """The share of a code in a run, corrected for the judges' errors on the gold set.
-
-    Args:
-        estimated: the share as judged, with its interval.
-        measured: the codes of a check of the same judges.
-        code: which one.
-        seed: of the draws behind the interval.
-        draws: how many.
-    """
+    """The share of a code in a run, as judged, corrected for the same judges' errors on the gold set."""
     raw = estimated.value
     if raw is None or estimated.low is None or estimated.high is None:
         return Corrected(raw, why_not=estimated.why_no_interval or "no question was coded")
@@ -111,11 +103,7 @@ def judge_bounds(
 ) -> JudgeBounds:
     """The lowest and highest share of a code over all ways in which split verdicts could fall.
 
-    Args:
-        rows: the trials of one target.
-        code: which one.
-        estimate_of: how the share is estimated from trials, such as `partial(estimate, measure=code)`.
-        share: as judged.
+    `estimate_of`: how the share is estimated from the trials of a target. `share`: as judged.
     """
     hanging = sum(_hangs(row, split, code) for row in rows for split in row.split_codes)
     if not hanging:
@@ -173,15 +161,7 @@ def judge_error(
     verifiers: Sequence[str],
     check: JudgeCheck | None,
 ) -> JudgedShare:
-    """The correction of a share, and its bounds, as far as they are known.
-
-    Args:
-        rows: the trials of one target.
-        code: which one.
-        estimate_of: how the share is estimated from trials.
-        verifiers: of the run.
-        check: a check of the same judges, if one was given.
-    """
+    """The correction of a share by a check of the same judges, and its bounds, as far as they are known."""
     share = estimate_of(rows)
     bounds = judge_bounds(rows, code, estimate_of, share) if len(set(verifiers)) > 1 else None
     if check is None:

@@ -10,7 +10,6 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import NamedTuple
 
 from .. import storage
 from ..errors import InputError
@@ -19,7 +18,6 @@ from ..schemas import Manifest, TrialResult
 from ..scoring.definitions import CODE_HEADINGS, MEASURES
 from ..stats.clustered import ClusterCount, ClusteredShare, share_by_unit
 from ..stats.drift import Drift, QuestionDrift, drift, question_drift
-from ..store import hash_chain
 from ..trials.missing import MISSING, NOT_CODED
 from ..trials.row import Row
 from .compare_judges import compare_judges, judge_changes
@@ -274,15 +272,8 @@ def _questions(before: Sequence[Row], after: Sequence[Row]) -> tuple[QuestionDri
     )
 
 
-class _CodeMove(NamedTuple):
-    """A changed code of one question; sorts the largest change first."""
-
-    size: int
-    old_trial: str
-    new_trial: str
-    group: str
-    before: str
-    after: str
+_CodeMove = tuple[int, str, str, str, str, str]
+"""A changed code: its size, so that the largest comes first, old and new trial, group, code before and after."""
 
 
 def _moves(before: Sequence[Row], after: Sequence[Row]) -> list[_CodeMove]:
@@ -296,29 +287,16 @@ def _moves(before: Sequence[Row], after: Sequence[Row]) -> list[_CodeMove]:
             now = theirs.get(group, MISSING)
             if other and now != code and MISSING not in (now, code):
                 size = -abs(BETTER[now] - BETTER[code])
-                moves.append(_CodeMove(size, row.trial_id, other.trial_id, group, code, now))
+                moves.append((size, row.trial_id, other.trial_id, group, code, now))
     return sorted(moves)
 
 
 def _answers(old: Findings, new: Findings, wanted: Sequence[_CodeMove]) -> Iterator[ChangedAnswer]:
     """Changed answers with both texts."""
-    old_trials = _read(old.folder, {move.old_trial for move in wanted})
-    new_trials = _read(new.folder, {move.new_trial for move in wanted})
-    for move in wanted:
-        question, was = _exchange(old_trials[move.old_trial], move.group)
-        _, now = _exchange(new_trials[move.new_trial], move.group)
-        yield ChangedAnswer(move.old_trial, move.group, move.before, move.after, question, was, now)
-
-
-def _read(folder: Path, wanted: set[str]) -> dict[str, TrialResult]:
-    if not wanted:
-        return {}
-    found = {}
-    for line in hash_chain.ChainReader(folder / storage.RESULTS, hash_chain.GENESIS):
-        if storage.trial_id(line.payload) in wanted:
-            result = TrialResult.model_validate_json(line.payload)
-            found[result.trial_id] = result
-    return found
+    for _, old_trial, new_trial, group, before, after in wanted:
+        question, was = _exchange(old.trial(old_trial), group)
+        _, now = _exchange(new.trial(new_trial), group)
+        yield ChangedAnswer(old_trial, group, before, after, question, was, now)
 
 
 def _exchange(result: TrialResult, group: str) -> tuple[str, str]:

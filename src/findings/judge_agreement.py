@@ -189,17 +189,12 @@ def require_same_judges(check: JudgeCheck, plan: RunPlan) -> None:
     """Raise if a check did not measure what judged a run: an error rate of other judges corrects nothing."""
     difference = next(_differences(check, plan), None)
     if difference:
+        models = " ".join(f"--judge-model {model}" for model in dict.fromkeys(plan.verifiers))
+        ties = f"--adjudicator-model {plan.adjudicator or 'none'}"
         raise InputError(
             f"Judge check {check.check_id} cannot correct this run: {difference}. Measure what judged the run: "
-            f"medicare-eval judge-check {_flags(plan)}"
+            f"medicare-eval judge-check --judges {len(plan.verifiers)} {models} {ties} --isolation {plan.isolation}"
         )
-
-
-def _flags(plan: RunPlan) -> str:
-    """The options of `judge-check` that name the judges of a run."""
-    models = " ".join(f"--judge-model {model}" for model in dict.fromkeys(plan.verifiers))
-    ties = f"--adjudicator-model {plan.adjudicator or 'none'}"
-    return f"--judges {len(plan.verifiers)} {models} {ties} --isolation {plan.isolation}"
 
 
 def _differences(check: JudgeCheck, plan: RunPlan) -> Iterator[str]:

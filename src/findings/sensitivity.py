@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from ..records.ids import scenario_name
 from ..scoring.definitions import LESS_IS_BETTER
 from ..stats.bounded import Bounded, bounded_by_cluster
 from ..stats.clustered import ClusteredShare
@@ -59,7 +60,8 @@ def sensitivity(found: Findings, measure: str = "accuracy") -> Sensitivities:
         for row in listed:
             one = value(row, measure)
             if one is not None:
-                voice = by_voice[target].setdefault(voices.get(_name(row), "plain"), {})
+                name = scenario_name(row.scenario_id, row.variant)
+                voice = by_voice[target].setdefault(voices.get(name, "plain"), {})
                 voice.setdefault(row.scenario_id, []).append(one)
     several = sum(bool(values) for values in by_voice.values()) > 1
     return Sensitivities(
@@ -68,10 +70,6 @@ def sensitivity(found: Findings, measure: str = "accuracy") -> Sensitivities:
         variant_means(by_voice),
         run_notices([found]),
     )
-
-
-def _name(row: Row) -> str:
-    return f"{row.scenario_id}@{row.variant}" if row.variant else row.scenario_id
 
 
 def _of_target(target: str, rows: list[Row], measure: str) -> Sensitivity:

@@ -147,7 +147,8 @@ def _plan(options: CheckOptions, gold: Gold) -> CheckPlan:
     judges = options.judges
     if not 0 < options.timeout <= LONGEST_TIMEOUT:
         raise InputError(f"must be above 0 and at most {LONGEST_TIMEOUT:,} (got {options.timeout:g}).", field="timeout")
-    targets = _targets(options)
+    with about("targets"):
+        targets = tuple(dict.fromkeys(map(canonical_name, options.targets)))
     models = judge_models(judges, targets)
     verifiers = tuple(islice(cycle(models), judges.verifiers))
     adjudicator = _adjudicator(judges, verifiers, targets)
@@ -177,11 +178,6 @@ def _plan(options: CheckOptions, gold: Gold) -> CheckPlan:
         policy=call_policy(options.timeout),
         prompts=load_prompts(),
     )
-
-
-def _targets(options: CheckOptions) -> tuple[str, ...]:
-    with about("targets"):
-        return tuple(dict.fromkeys(map(canonical_name, options.targets)))
 
 
 def _adjudicator(judges: JudgeOptions, verifiers: Sequence[str], targets: Sequence[str]) -> str | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import get_args
 
@@ -31,7 +31,6 @@ from ..schemas import (
     Claim,
     Exchange,
     FinalClaim,
-    GroupRule,
     Label,
     QuestionerInput,
     ScriptedTurn,
@@ -115,19 +114,17 @@ def measure(manifest: CheckManifest, gold: Gold, judged: Sequence[JudgedReply], 
 
 
 def _verifiers(plan: CheckPlan, judged: Sequence[JudgedReply]) -> tuple[JudgeMeasured, ...]:
-    def one_by_one(verdicts_of: Callable[[JudgedReply], Mapping[str, Verdict]]) -> list[MeasuredReply]:
-        return [
-            MeasuredReply(one.item, tuple(_of_verdict(verdicts_of(one).get(c.claim_id)) for c in one.item.claims), {})
-            for one in judged
+    def of(name: str, model: str | None, verdicts: Iterable[Mapping[str, Verdict]]) -> JudgeMeasured:
+        replies = [
+            MeasuredReply(one.item, tuple(_of_verdict(given.get(claim.claim_id)) for claim in one.item.claims), {})
+            for one, given in zip(judged, verdicts, strict=True)
         ]
-
-    def of(number: int) -> Callable[[JudgedReply], Mapping[str, Verdict]]:
-        return lambda one: one.verdicts[number]
+        return _measured(name, model, replies)
 
     single = [
-        _measured(f"judge_{number + 1}", model, one_by_one(of(number))) for number, model in enumerate(plan.verifiers)
+        of(f"judge_{n + 1}", model, [one.verdicts[n] for one in judged]) for n, model in enumerate(plan.verifiers)
     ]
-    return (*single, _measured(PANEL, None, one_by_one(lambda one: one.panel)))
+    return (*single, of(PANEL, None, [one.panel for one in judged]))
 
 
 def _of_verdict(verdict: Verdict | None) -> GivenLabel:
@@ -350,11 +347,8 @@ def why_not_coded(item: GoldItem) -> NotCoded | None:
         return "no_code"
     if sum(group_of(one) == group for one in item.scenario.scripted_turns) > 1:
         return "several_turns"
-    return "not_labeled" if _needs_observations(rule) else None
-
-
-def _needs_observations(rule: GroupRule) -> bool:
-    return rule.fabricated != "noted" or rule.referral_alone != "not_substantive" or rule.hedged != "counts"
+    needs = rule.fabricated != "noted" or rule.referral_alone != "not_substantive" or rule.hedged != "counts"
+    return "not_labeled" if needs else None
 
 
 def _turn(item: GoldItem) -> ScriptedTurn:

@@ -59,21 +59,16 @@ def export_gold(review: Path, out: Path) -> ExportedGold:
     for trial in storage.StoredResults(review, manifest):
         for reply in _replies(trial, bank, settled, found.left_out):
             replies.setdefault(trial.scenario_id, []).append(reply)
-    note = f"Labeled by people in review {manifest.run_id}."
-    files = _valid([_file(name, manifest, note, replies[name]) for name in sorted(replies)], out, found.left_out)
+    year, note = manifest.plan.plan_year, f"Labeled by people in review {manifest.run_id}."
+    made = [
+        GoldFile(scenario_id=name, plan_year=year, note=note, replies=tuple(replies[name])) for name in sorted(replies)
+    ]
+    files = _valid(made, out, found.left_out)
     if not files:
-        raise InputError(f"{review} has no settled claim that a gold set can hold ({_reasons(found.left_out)}).")
+        why = "; ".join(f"{n} left out: {why}" for why, n in sorted(found.left_out.items())) or "it has no claims"
+        raise InputError(f"{review} has no settled claim that a gold set can hold ({why}).")
     _write(found, files)
     return found
-
-
-def _reasons(left_out: Mapping[str, int]) -> str:
-    return "; ".join(f"{n} left out: {why}" for why, n in sorted(left_out.items())) or "it has no claims"
-
-
-def _file(scenario_id: str, manifest: Manifest, note: str, replies: Sequence[GoldReply]) -> GoldFile:
-    year = manifest.plan.plan_year
-    return GoldFile(scenario_id=scenario_id, plan_year=year, note=note, replies=tuple(replies))
 
 
 class _Bank:

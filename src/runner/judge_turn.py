@@ -104,7 +104,8 @@ class TurnJudge:
 
     async def _as_written(self, turn: Turn, marked: bool) -> TurnJudgment:
         plan = self._plan
-        audited = plan.isolation == "flagged" and not marked and _in_sample(turn, plan.audit_sample)
+        drawn = derive_seed(turn.seed, "audit", turn.turn_id) % 10_000 < 10_000 * plan.audit_sample  # by the seed alone
+        audited = plan.isolation == "flagged" and not marked and drawn
         alone = plan.isolation == "claim" or (plan.isolation == "flagged" and (marked or audited))
         way: Way = "each_claim" if alone else "reply" if plan.isolation == "reply" else "near_the_key"
         work = _ReplyWork(plan, self._judges, self._library, turn, way)
@@ -359,11 +360,6 @@ def _by_rule(turn: Turn, verifiers: int) -> TurnJudgment | None:
         observations=refused if nothing == STOCK_REFUSAL else (),
         verdicts=[() for _ in range(verifiers)],
     )
-
-
-def _in_sample(turn: Turn, share: float) -> bool:
-    """Whether a reply is in the audit sample; drawn by the seed alone."""
-    return derive_seed(turn.seed, "audit", turn.turn_id) % 10_000 < 10_000 * share
 
 
 async def finish(tasks: Sequence[asyncio.Task[Any]]) -> None:

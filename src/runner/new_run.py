@@ -53,6 +53,7 @@ def create_run(
         _check_shard(shard, plan, options)
         share_of(limits, shard.of)
     providers = {split_name(name).provider for name in plan.api_ids}
+    packs = {one.path.partition("/")[0] for one in plan.scenarios if one.path.startswith(plugins.PACK_PREFIX)}
     manifest = Manifest(
         run_id="",
         created=now.isoformat(timespec="seconds"),
@@ -63,7 +64,7 @@ def create_run(
         prices=prices_for(plan.api_ids, prices),
         transcripts=transcripts,
         registration=registration,
-        plugins=plugins.used_by(providers, _packs(plan)),
+        plugins=plugins.used_by(providers, packs),
         study=as_document(study) if study else None,
         limits=limits,
         shard=shard,
@@ -84,11 +85,6 @@ def _check_shard(shard: Shard, plan: RunPlan, options: ExecutionOptions) -> None
         )
     if (options.processes or 1) > 1 or options.engine != "local":
         raise InputError("a shard runs in one process. Make more shards instead of using `processes`.", field="shard")
-
-
-def _packs(plan: RunPlan) -> set[str]:
-    """The scenario packs of a plan, as a user names them."""
-    return {one.path.partition("/")[0] for one in plan.scenarios if one.path.startswith(plugins.PACK_PREFIX)}
 
 
 def transcripts_of(

@@ -59,10 +59,6 @@ def percent_agreement(ratings: Ratings, weights: Weights = None) -> float | None
     return _pair_agreement(_counts(ratings, weights))
 
 
-def _beyond_chance(observed: float, chance: float) -> float | None:
-    return None if chance >= 1 else (observed - chance) / (1 - chance)
-
-
 def cohen_kappa(ratings: Ratings, weights: Weights = None) -> float | None:
     """For two raters, over the items that both rated."""
     pairs: defaultdict[tuple[Label, Label], float] = defaultdict(float)
@@ -79,7 +75,7 @@ def cohen_kappa(ratings: Ratings, weights: Weights = None) -> float | None:
         second[b] += count
     observed = sum(count for (a, b), count in pairs.items() if a == b) / n
     chance = fsum(first[label] * second[label] for label in first) / (n * n)
-    return _beyond_chance(observed, chance)
+    return None if chance >= 1 else (observed - chance) / (1 - chance)
 
 
 def _base_rates(counts: _Counts) -> dict[Label, float]:

@@ -127,12 +127,7 @@ def bounded_with_error(
 
     What is known of values in range does not hold here: the effective n may be less than the number of units. At 0 and
     1, where a proportion has no variance, the effective n is that of a share one standard error away.
-
-    Args:
-        units: estimates by unit, with their weights.
-        error: a variance that the units do not show.
-        within: of the share.
-        confidence: of the interval.
+    `error`: a variance that the units do not show.
     """
     total = math.fsum(unit.weight for unit in units)
     plain = bounded_mean(units, within, confidence)

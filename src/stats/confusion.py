@@ -120,14 +120,12 @@ def corrected_accuracy(
 ) -> Corrected:
     """Accuracy over claims, supported among supported and contradicted, corrected for the judges' errors.
 
-    Args:
-        clusters: labels counted in each cluster of the run; a cluster is a scenario or a trial.
-        gold: what the same judges did with each reply of a gold set.
-        labels: which label is which.
-        seed: of the draws behind the interval.
-        draws: how many.
+    `clusters`: labels counted in each cluster of the run; a cluster is a scenario or a trial. `seed` and `draws`: of
+    the interval.
     """
-    observed = _sum(clusters)
+    observed: Counter[str] = Counter()
+    for one in clusters:
+        observed.update(one)
     decided = observed[labels.supported] + observed[labels.contradicted]
     if not decided:
         return Corrected(None, why_not="no claim was labeled SUPPORTED or CONTRADICTED")
@@ -286,7 +284,12 @@ class _Tables:
 
     def __init__(self, gold: Sequence[JudgedGold], labels: Labels) -> None:
         self._size = len(labels.all)
-        self._replies = [_flat(one, labels) for one in gold]
+        cells = [_cells([one], labels) for one in gold]
+        self._replies = [
+            [(at, n) for at, n in enumerate([*(n for row in rows for n in row), *spurious]) if n]
+            for rows, spurious in cells
+        ]
+        """The cells of each reply that are not 0: rows one after another, then spurious labels."""
         k = len(self._replies)
         # With few replies, weights vary more, as Student's quantile is larger than the normal one.
         ratio = NormalDist().inv_cdf(1 - _TAIL) / student_quantile(1 - _TAIL, k - 1)
@@ -305,12 +308,6 @@ class _Tables:
         return [[row[j] / fsum(row) + spurious[j] / everything for j in range(size)] for row in rows]
 
 
-def _flat(one: JudgedGold, labels: Labels) -> list[tuple[int, float]]:
-    """The cells of one reply that are not 0: rows one after another, then spurious labels."""
-    rows, spurious = _cells([one], labels)
-    return [(at, n) for at, n in enumerate([*(n for row in rows for n in row), *spurious]) if n]
-
-
 def solve(table: Sequence[Sequence[float]], wanted: Sequence[float]) -> list[float] | None:
     """Solve a small linear system by elimination with pivoting; None if it is singular."""
     rows = [[*row, value] for row, value in zip(table, wanted, strict=True)]
@@ -325,13 +322,6 @@ def solve(table: Sequence[Sequence[float]], wanted: Sequence[float]) -> list[flo
                 factor = rows[row][column] / rows[column][column]
                 rows[row] = [a - factor * b for a, b in zip(rows[row], rows[column], strict=True)]
     return [rows[row][size] / rows[row][row] for row in range(size)]
-
-
-def _sum(counts: Sequence[Mapping[str, int]]) -> Counter[str]:
-    total: Counter[str] = Counter()
-    for one in counts:
-        total.update(one)
-    return total
 
 
 # A share of things of a kind, corrected for the errors of what tells the kind. Pure functions, checked by simulation.
@@ -391,14 +381,7 @@ def corrected_limits(
 
     Limits are those of all draws, cut off at 0 and 1, widened to those of the draws in range: where most draws are out
     of range, the first alone would have no width. None if hardly any draw is in range: the rates then do not fit what
-    was observed.
-
-    Args:
-        observed: the share that the test gave.
-        size: the number of independent values that it rests on.
-        rates: of the test.
-        seed: of the draws.
-        draws: how many.
+    was observed. `size` is the number of independent values that the observed share rests on.
     """
     draw = random.Random(seed)  # noqa: S311 - for draws, not for secrets
     values: list[float] = []

@@ -20,7 +20,7 @@ import math
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 
-from .bounded import Bounded, Unit, bounded_with_error
+from .bounded import Unit, bounded_with_error
 
 LEAST_TRIALS = 12
 """Labeled trials of a stratum that is not labeled in full. With fewer, there is no estimate."""
@@ -73,7 +73,8 @@ def corrected_by_people(answers: Sequence[JudgedAnswer]) -> CorrectedByPeople:
     if not total:
         return CorrectedByPeople(None, why_not="no answer was coded")
     judged = math.fsum(one.weight * one.judged for one in answers) / total
-    strata = {name: _Stratum([one for one in answers if one.stratum == name]) for name in _names(answers)}
+    names = dict.fromkeys(one.stratum for one in answers)
+    strata = {name: _Stratum([one for one in answers if one.stratum == name]) for name in names}
     known = {name: stratum.labels for name, stratum in strata.items()}
     scenarios = len({one.scenario for one in answers})
     for stratum in strata.values():
@@ -93,11 +94,8 @@ def corrected_by_people(answers: Sequence[JudgedAnswer]) -> CorrectedByPeople:
     unseen = math.fsum(stratum.unseen * (stratum.weight / total) ** 2 for stratum in strata.values())
     found = bounded_with_error(units, unseen)
     share = None if found.value is None else min(1.0, max(0.0, found.value))
-    return CorrectedByPeople(judged, share, found.low, found.high, scenarios, known, _no_interval(found))
-
-
-def _names(answers: Sequence[JudgedAnswer]) -> list[Hashable]:
-    return list(dict.fromkeys(one.stratum for one in answers))
+    no_interval = None if found.low is not None else f"too few scenarios: {found.units}"
+    return CorrectedByPeople(judged, share, found.low, found.high, scenarios, known, no_interval)
 
 
 def _too_few(labels: StratumLabels) -> str | None:
@@ -108,10 +106,6 @@ def _too_few(labels: StratumLabels) -> str | None:
     if labels.scenarios < LEAST_SCENARIOS:
         return f"too few labeled trials: they are of {labels.scenarios} scenarios, and {LEAST_SCENARIOS} are needed"
     return None
-
-
-def _no_interval(found: Bounded) -> str | None:
-    return None if found.low is not None else f"too few scenarios: {found.units}"
 
 
 class _Stratum:

@@ -42,18 +42,14 @@ def threshold(design: Design, *, points: int, level: float, series: int, seed: i
     `points` does not count the first one, which is compared with nothing.
     """
     highest = 0.0
+    together = Design({name: replace(one, answers=1) for name, one in design.clusters.items()}, design.floor)
     passing = math.floor(level * series)
     for chance in CHANCES:
-        for drawn in (design, _together(design)):
+        for drawn in (design, together):  # in the second, all answers of a cluster are right, or all are wrong
             draw = random.Random(f"{seed} {chance} {drawn is design}")  # noqa: S311 - a simulation
             tops = sorted(_top(design, drawn, points, chance, draw) for _ in range(series))
             highest = max(highest, tops[-1 - passing])
     return highest
-
-
-def _together(design: Design) -> Design:
-    """All answers of a cluster are right, or all are wrong."""
-    return Design({name: replace(one, answers=1) for name, one in design.clusters.items()}, design.floor)
 
 
 def _top(design: Design, drawn: Design, points: int, chance: Chance, draw: random.Random) -> float:

@@ -147,14 +147,8 @@ def _fewest(low: int, enough: Callable[[int], bool]) -> int:
 def detectable(error: float, degrees: float, *, power: float = 0.8, alpha: float = 0.05) -> float | None:
     """The smallest true difference that an estimate with this standard error shows with probability `power`.
 
-    Args:
-        error: the standard error that the interval of the difference was computed with.
-        degrees: its degrees of freedom; any number from 0.5, as Satterthwaite's are no whole numbers.
-        power: the wanted probability of a two-sided p value below `alpha`.
-        alpha: the level of the test.
-
-    Returns:
-        None without error or degrees of freedom, or if power is not above alpha (any difference would do).
+    `degrees` of freedom may be any number from 0.5, as Satterthwaite's are no whole numbers. None without error or
+    degrees, or if power is not above alpha (any difference would do).
     """
     _check(alpha, power)
     if error <= 0 or degrees < 0.5 or power <= alpha:

@@ -8,7 +8,7 @@ split, and a missed point counts as possible if a verdict on a split claim suppo
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -61,12 +61,9 @@ def keys_of(plan: RunPlan, rules: Mapping[tuple[str, str], GroupRule]) -> Keys:
 def split_codes(line: TrialResult, payload: bytes, keys: Keys) -> tuple[SplitCode, ...]:
     """Questions of a trial with more than one possible code, or with none because a claim was left open.
 
-    Args:
-        line: the trial.
-        payload: the same in full. Decoded only if a verdict is split, because evidence takes long to decode.
-        keys: of the run.
+    `payload` is the same trial in full. It is decoded only if a verdict is split: evidence takes long to decode.
     """
-    split = {one.claim_id: one for one in line.final_claims if one.label is None or _differ(one.labels_given)}
+    split = {one.claim_id: one for one in line.final_claims if one.label is None or len(set(one.labels_given)) > 1}
     if not split:
         return ()
     full = _decode(payload)
@@ -81,10 +78,6 @@ def split_codes(line: TrialResult, payload: bytes, keys: Keys) -> tuple[SplitCod
             if len(possible) > 1 or (possible and code.code == NOT_CODED):
                 found.append(SplitCode(code.question_group, possible))
     return tuple(found)
-
-
-def _differ(labels: Sequence[str]) -> bool:
-    return labels.count(labels[0]) < len(labels) if labels else False
 
 
 class _Question:

@@ -93,15 +93,11 @@ class TrialPart(NamedTuple):
     trial: TrialResult
 
 
-def _score(name: str, scores: Scores | None) -> float | None:
-    return getattr(scores, name) if scores else None
-
-
 def _scores() -> Iterator[DataColumn[TrialPart]]:
     """The final scores, as they count in estimates."""
 
     def counted(name: str) -> Callable[[TrialPart], float | None]:
-        return lambda of: measured_score(of.trial.outcome, name, _score(name, of.trial.final_scores)).value
+        return lambda of: measured_score(of.trial.outcome, name, getattr(of.trial.final_scores, name, None)).value
 
     for name in SCORES:
         meaning = _score_meaning(name, "from the final verdicts")
