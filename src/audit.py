@@ -63,26 +63,22 @@ class StoredLines:
     """The results of a run, by where each line is."""
 
     path: Path
-    places: tuple[LinePlace, ...]
+    places: tuple[tuple[int, str], ...]
+    """Of each line: its offset, and the chain value before it."""
     head: str
 
     def pieces(self, count: int) -> list[StoredPiece]:
         """The results in so many pieces of about the same size, in order; each can be compared by itself."""
         edges = [len(self.places) * number // count for number in range(count + 1)]
-        return [StoredPiece(self.path, self.places[a], range(a, b)) for a, b in pairwise(edges) if a < b]
-
-
-@dataclass(frozen=True)
-class LinePlace:
-    offset: int
-    previous: str
-    """The chain value before the line."""
+        return [StoredPiece(self.path, *self.places[a], range(a, b)) for a, b in pairwise(edges) if a < b]
 
 
 @dataclass(frozen=True)
 class StoredPiece:
     path: Path
-    start: LinePlace
+    offset: int
+    previous: str
+    """The chain value before its first line."""
     trials: range
     """By their number in the plan, from 0."""
 
@@ -98,7 +94,7 @@ def stored_lines(folder: Path, manifest: Manifest) -> StoredLines:
     reader = hash_chain.ChainReader(path, hash_chain.GENESIS)
     places, previous = [], hash_chain.GENESIS
     for line in reader:
-        places.append(LinePlace(line.offset, previous))
+        places.append((line.offset, previous))
         previous = line.chain
     if seal:
         run_folder.check_count(path, "trial", len(places), seal.trials)
@@ -110,12 +106,12 @@ class ResultComparer:
 
     def __init__(self, stored: StoredPiece) -> None:
         self._stored = stored
-        self._head = stored.start.previous
+        self._head = stored.previous
         self._count = stored.trials.start
 
     def __enter__(self) -> ResultComparer:
         self._file = self._stored.path.open("rb")
-        self._file.seek(self._stored.start.offset)
+        self._file.seek(self._stored.offset)
         return self
 
     def __exit__(self, *_: object) -> None:

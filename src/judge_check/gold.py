@@ -92,11 +92,11 @@ class Gold:
             f"{item.reply.reply_id} {claim.claim_id}"
             for item in self.items
             for claim, seen in zip(item.reply.claims, item.claims, strict=True)
-            if verifier.violations(_verdict(claim), seen, item.shown)
+            if verifier.violations(verdict_of(claim), seen, item.shown)
         )
 
 
-def _verdict(claim: GoldClaim) -> Verdict:
+def verdict_of(claim: GoldClaim) -> Verdict:
     return Verdict(
         claim_id=claim.claim_id, label=claim.label, evidence=claim.evidence, severity=claim.severity, notes=""
     )
@@ -226,6 +226,6 @@ def label_problems(item: GoldItem) -> dict[str, str]:
     for claim, seen in zip(item.reply.claims, item.claims, strict=True):
         cited = tuple(facts[one].statement for one in claim.evidence if one in facts)
         in_the_key_s_words = seen.model_copy(update={"quotes": (*seen.quotes, *cited)})
-        for problem in verifier.violations(_verdict(claim), in_the_key_s_words, item.shown):
+        for problem in verifier.violations(verdict_of(claim), in_the_key_s_words, item.shown):
             found.setdefault(claim.claim_id, problem)
     return found

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import get_args
 
 from ..agents import questioner
+from ..agents.adjudicator import conclude
 from ..findings.judge_agreement import background_sha256, gold_reply
 from ..records.base import severity_rank
 from ..records.judge_check import (
@@ -27,23 +28,13 @@ from ..records.judge_check import (
     ReplyCode,
     ReplyCounts,
 )
-from ..schemas import (
-    Claim,
-    Exchange,
-    FinalClaim,
-    Label,
-    QuestionerInput,
-    ScriptedTurn,
-    StudyCode,
-    TurnObservation,
-    Verdict,
-)
+from ..schemas import Claim, Exchange, Label, QuestionerInput, ScriptedTurn, StudyCode, TurnObservation, Verdict
 from ..scoring.points import group_of
 from ..scoring.study_codes import CodingInput, study_codes
 from ..stats.confusion import JudgedGold, precision, precision_with_spurious
 from ..store.strict_json import fingerprint
 from ..text.claim_matching import Placed, best_pairs, ranked_pairs, words_of
-from .gold import Gold, GoldItem
+from .gold import Gold, GoldItem, verdict_of
 from .judge_reply import JudgedReply
 
 PANEL = "panel"
@@ -375,25 +366,13 @@ def _gold_labels(item: GoldItem) -> CodingInput:
         )
         for claim, spans in zip(item.reply.claims, item.spans, strict=True)
     )
-    final = tuple(
-        FinalClaim(
-            claim_id=claim.claim_id,
-            turn_id=turn_id,
-            text=claim.text,
-            label=claim.label,
-            evidence=claim.evidence,
-            severity=claim.severity,
-            decided_by="unanimous",
-            labels_given=(claim.label, claim.label),
-        )
-        for claim in item.reply.claims
-    )
+    labels = [verdict_of(claim) for claim in item.reply.claims]
     return CodingInput(
         scenario=item.scenario,
         rubric=item.rubric,
         exchanges=_exchanges(item),
         claims=claims,
-        final=final,
+        final=conclude(claims, [labels, labels], {}),
         observations=(),
         failures=(),
     )

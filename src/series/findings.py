@@ -100,15 +100,14 @@ class Follower:
         """`points`: by period, the value of each cluster. `weights`: instead of those that were planned."""
         design = design_of(limit, self.series.floor)
         clusters = {name: replace(one, weight=weights.get(name, one.weight)) for name, one in design.clusters.items()}
-        found = follow(
+        steps, self._noise[kind, name, outcome] = follow(
             list(points.values()),
             Design(clusters, design.floor),
             limit=limit.limit,
             level=limit.level,
             learned=self._noise.get((kind, name, outcome)),
         )
-        self._noise[kind, name, outcome] = found.noise
-        return Line(kind, name, outcome, limit, tuple(points), tuple(found.steps))
+        return Line(kind, name, outcome, limit, tuple(points), tuple(steps))
 
     def of_scenarios(
         self,

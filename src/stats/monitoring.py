@@ -295,12 +295,6 @@ class Monitor:
         return Step(value, reference, z, up, down, low, high, self._alarm, self._since, wealth, self._claim)
 
 
-@dataclass(frozen=True)
-class Followed:
-    steps: list[Step]
-    noise: ChanceVariance
-
-
 def follow(
     points: Sequence[Mapping[str, float]],
     design: Design,
@@ -308,10 +302,10 @@ def follow(
     limit: float,
     level: float,
     learned: ChanceVariance | None = None,
-) -> Followed:
-    """Every point of a line, from the first on."""
+) -> tuple[list[Step], ChanceVariance]:
+    """Every point of a line, from the first on, and what is known of chance by then."""
     monitor = Monitor(design, limit=limit, level=level, learned=learned)
-    return Followed([monitor.add(values) for values in points], monitor.noise)
+    return [monitor.add(values) for values in points], monitor.noise
 
 
 def normal_deviate(t: float, degrees: float) -> float:

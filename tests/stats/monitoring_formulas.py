@@ -31,7 +31,7 @@ def shares(weights: Sequence[int], points: int, seed: int, *, series: int = 1, m
 
 
 def steps_of(points: Sequence[dict[str, float]], design: Design, *, limit: float, level: float) -> list[Step]:
-    return follow(points, design, limit=limit, level=level).steps
+    return follow(points, design, limit=limit, level=level)[0]
 
 
 @dataclass(frozen=True)

@@ -75,7 +75,7 @@ def test_a_move_that_all_clusters_share_is_no_noise(weights: list[int]) -> None:
     values = np.tile(np.linspace(0.3, 0.9, len(weights)), (5, 1))
     values[3] -= 0.2
     values[4] += 0.1
-    noise = follow(points_of(values), design_of(weights), limit=5.0, level=0.05).noise
+    noise = follow(points_of(values), design_of(weights), limit=5.0, level=0.05)[1]
     assert (noise.squares, noise.degrees) == pytest.approx((0.0, 4 * (len(weights) - 1)), abs=1e-12)
 
 
@@ -135,8 +135,7 @@ def test_alarms_and_claims_are_those_of_the_formulas(weights: list[int], missing
     for at, one in enumerate(values):
         learned = None
         for part, expected in ((one[:16], before), (one[16:], after)):
-            found = follow(points_of(part), design, limit=limit, level=level, learned=learned)
-            learned, steps = found.noise, found.steps
+            steps, learned = follow(points_of(part), design, limit=limit, level=level, learned=learned)
             said = first([step.alarm for step in steps])
             until = said[0] if said else len(steps)  # an alarm sets the CUSUM of the other direction back
             for name, count in (("z", None), ("up", until), ("down", until), ("log_wealth", None)):
@@ -266,9 +265,9 @@ def test_one_answer_that_differs_after_many_that_did_not_is_no_alarm(clusters: i
 def test_one_answer_that_differs_after_a_segment_without_any_is_no_alarm(clusters: int, limit: float) -> None:
     values = np.ones((25, clusters))
     design = design_of([3] * clusters)
-    learned = follow(points_of(values), design, limit=limit, level=0.05).noise
+    learned = follow(points_of(values), design, limit=limit, level=0.05)[1]
     values[20, 0] = 5 / 6
-    steps = follow(points_of(values), design, limit=limit, level=0.05, learned=learned).steps
+    steps = follow(points_of(values), design, limit=limit, level=0.05, learned=learned)[0]
     assert {step.alarm for step in steps} == {None}
 
 

@@ -132,7 +132,7 @@ def test_a_segment_that_learned_noise_has_more_degrees_of_freedom_and_pools_the_
     weights = [5, 2, 2]
     values = shares(weights, 14, 9)[0]
     design = design_of(weights)
-    learned = follow(points_of(values[:8]), design, limit=5.0, level=0.05).noise
+    learned = follow(points_of(values[:8]), design, limit=5.0, level=0.05)[1]
     assert learned.degrees == 7 * 2
     found = {}
     for noise in (None, learned):
@@ -152,8 +152,8 @@ def test_noise_of_segments_adds_up_and_the_assumed_part_counts_once() -> None:
     learned, each = None, []
     for start in (0, 8, 16):
         part = points_of(values[start : start + 8])
-        learned = follow(part, design, limit=5.0, level=0.05, learned=learned).noise
-        each.append(follow(part, design, limit=5.0, level=0.05).noise)
+        learned = follow(part, design, limit=5.0, level=0.05, learned=learned)[1]
+        each.append(follow(part, design, limit=5.0, level=0.05)[1])
     assert learned is not None
     assert learned.degrees == sum(one.degrees for one in each)
     assert learned.squares == pytest.approx(math.fsum(one.squares for one in each))
@@ -162,9 +162,9 @@ def test_noise_of_segments_adds_up_and_the_assumed_part_counts_once() -> None:
 
 def test_a_new_segment_is_never_compared_with_the_level_of_the_one_before() -> None:
     values, design = steady(10, 20, 5), design_of([3] * 10)
-    learned = follow(points_of(values[:10]), design, limit=5.0, level=0.05).noise
+    learned = follow(points_of(values[:10]), design, limit=5.0, level=0.05)[1]
     here, moved = (
-        follow(points_of(values[10:] - by), design, limit=5.0, level=0.05, learned=learned).steps for by in (0.0, 0.4)
+        follow(points_of(values[10:] - by), design, limit=5.0, level=0.05, learned=learned)[0] for by in (0.0, 0.4)
     )
     assert (moved[0].reference, moved[0].z, moved[0].up, moved[0].down, moved[0].log_wealth) == (None, 0, 0, 0, 0)
     for one, other in zip(here, moved, strict=True):
@@ -176,7 +176,7 @@ def test_a_new_segment_is_never_compared_with_the_level_of_the_one_before() -> N
 
 def test_bets_do_not_depend_on_learned_noise() -> None:
     values, design = shares([3] * 5, 20, 5)[0], design_of([3] * 5)
-    with_more = follow(points_of(values), design, limit=5.0, level=0.05, learned=ChanceVariance(40.0, 200)).steps
+    with_more = follow(points_of(values), design, limit=5.0, level=0.05, learned=ChanceVariance(40.0, 200))[0]
     alone = steps_of(points_of(values), design, limit=5.0, level=0.05)
     assert [one.log_wealth for one in with_more] == [one.log_wealth for one in alone]
     assert max(abs(one.z) for one in with_more) < 0.7 * max(abs(one.z) for one in alone)
