@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Container, Iterable, Mapping
 from functools import partial
 
-from ..findings.code_error import JudgeError, judge_error
+from ..findings.code_error import JudgedShare, judge_error
 from ..findings.estimates import Question, estimate_groups, key_coverage
 from ..findings.human_comparison import study_questions
 from ..findings.judge_agreement import METHOD
@@ -54,7 +54,7 @@ def judging_section(runs: Runs) -> Section:
     )
 
 
-def judge_error_cell(error: JudgeError) -> str:
+def judge_error_cell(error: JudgedShare) -> str:
     """In a column named judge error: `corrected 58% (47–68%)`, `59–66% by split verdicts`."""
     if error.share.value is None:
         return NOTHING
@@ -65,7 +65,7 @@ def judge_error_cell(error: JudgeError) -> str:
     return f"{bounds_text(error)} by split verdicts" if error.bounds.questions else "no split verdict"
 
 
-def judge_error_sentence(errors: Mapping[ShareName, JudgeError]) -> str:
+def judge_error_sentence(errors: Mapping[ShareName, JudgedShare]) -> str:
     """The same for the first screen, of 100 answers, complete ones first; empty if there is no share."""
     found = read_sections.line(
         "judge_error", "sentence", errors=[(MEASURES[code].word, errors[code]) for code in SHARES],
@@ -74,7 +74,7 @@ def judge_error_sentence(errors: Mapping[ShareName, JudgeError]) -> str:
     return shown(found)
 
 
-def corrected_text(error: JudgeError, n: int | None = None) -> str:
+def corrected_text(error: JudgedShare, n: int | None = None) -> str:
     """58% (47–68%); a dash if the share is not corrected. `n` decides on decimals, in place of the share's own."""
     one = error.corrected
     if one is None or one.value is None or one.low is None or one.high is None:
@@ -85,7 +85,7 @@ def corrected_text(error: JudgeError, n: int | None = None) -> str:
     return f"{value}% ({low}–{high}%)"
 
 
-def bounds_text(error: JudgeError, n: int | None = None) -> str:
+def bounds_text(error: JudgedShare, n: int | None = None) -> str:
     """59–66%, or 62% if both ends are the same; a dash if they are not known."""
     one = error.bounds
     if one is None or one.lowest is None or one.highest is None:
@@ -94,7 +94,7 @@ def bounds_text(error: JudgeError, n: int | None = None) -> str:
     return "–".join(dict.fromkeys(ends)) + "%"
 
 
-def study_judge_errors(series: Series, numbers: Iterable[int]) -> dict[ShareName, JudgeError]:
+def study_judge_errors(series: Series, numbers: Iterable[int]) -> dict[ShareName, JudgedShare]:
     """By code: judge error in the share over these question groups of the published study."""
     questions = study_questions(series.run.found.rules)
     wanted = {question for number in numbers for question in questions.get(number, ())}

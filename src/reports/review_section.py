@@ -5,8 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from ..findings.review import JUDGES, PEOPLE, ReadReview, is_review, read_review, unfinished
-from ..findings.review_agreement import CorrectedHeadline, ReviewAgreement, corrected_headlines, review_agreement
+from ..findings.review import (
+    JUDGES,
+    PEOPLE,
+    CorrectedHeadline,
+    ReadReview,
+    ReviewAgreement,
+    corrected_headlines,
+    is_review,
+    read_review,
+    review_agreement,
+    unfinished,
+)
 from ..scoring.definitions import CODE_HEADINGS, ShareName
 from . import read_sections
 from .document import Section

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple, cast
 
-from ..findings.code_error import JudgeError
+from ..findings.code_error import JudgedShare
 from ..findings.estimates import Estimated, estimate, estimate_questions, tallied_rows
 from ..findings.human_comparison import (
     MODES,
@@ -191,10 +191,10 @@ def _tables(series: Series, found: HumanComparison, kind: Kind) -> list[tuple[Sh
     ]
 
 
-def _row(series: Series, one: ComparedGroups, code: ShareName, error: JudgeError) -> _Row:
+def _row(series: Series, one: ComparedGroups, code: ShareName, error: JudgedShare) -> _Row:
     beside = one.outcomes[code]
     target, number = beside.target, one.numbers[0]
-    gaps = corrected_gaps(beside, error.corrected.estimated(target)) if error.corrected else beside.gaps
+    gaps = corrected_gaps(beside, error.corrected) if error.corrected else beside.gaps
     return _Row(
         linked(text_cell(f"{number} {one.topic}"), of_study_group(series, number))
         if len(one.numbers) == 1

@@ -132,7 +132,7 @@ def test_what_stands_beside_a_share() -> None:
     given = share(31, 50)
     corrected = Corrected(0.62, 0.58, 0.47, 0.68)
     split, agreed = JudgeBounds(0.59, 0.66, 4), JudgeBounds(0.62, 0.62, 0)
-    assert bounds_text(JudgeError(given, None, agreed)) == "62%"
+    assert bounds_text(JudgedShare(given, None, agreed)) == "62%"
     nothing = Estimated(None, None, None, 0, "scenario", 0, 0, 0, None)
     assert judge_error_cell(JudgedShare(given, corrected, split)) == "corrected 58% (47–68%)"
     assert judge_error_cell(JudgedShare(given, None, split)) == "59–66% by split verdicts"
