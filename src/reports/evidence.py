@@ -3,180 +3,264 @@
 A run of any size is written page by page: no more than the trials of one scenario page are in memory. Where the
 system can fork a process safely, the pages of a large run are shared out among processes; each page depends on its own
 trials alone, so the bytes are the same. The pages above the scenarios have all targets, one target, and its groups of
-the published study.
+the published study. Which pages a report has, and which trials are on which, follows from the rows alone.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property, partial
 from pathlib import Path
+from typing import NamedTuple
 
 from .. import storage
 from ..errors import IntegrityError
 from ..findings.estimates import estimate
-from ..findings.human_comparison import STUDY_SCENARIOS, ComparedGroups
+from ..findings.human_comparison import STUDY_SCENARIOS
 from ..findings.processes import Piece
-from ..scoring.definitions import MEASURES, SCORE_HEADINGS, SHARES
-from ..text.count import counted
-from ..text.rounded import percent, rounded
+from ..schemas import QuestionCode, RunPlan
+from ..scoring.definitions import CODE_HEADINGS, MEASURES, SCORE_HEADINGS, SHARES
+from ..text.rounded import rounded
 from ..trials.row import Row
-from . import links
+from . import links, template
 from .evidence_script import Script, scripts_of
-from .evidence_shell import CODE_MARKS, Page, code_legend, link, page_bytes, safe, score_text
+from .evidence_shell import CODE_MARKS, Page, page_bytes, score_text
 from .report_folder import LIST
-from .scenario_page import (
-    Coded,
-    CodeTotals,
-    ScenarioPagePlan,
-    TrialPagePlan,
-    counts_text,
-    planned_pages,
-    scenario_page,
-    scenarios_of,
-)
 from .series import Run, Runs, Series
-from .trial_page import LEGEND, TrialPage, decode
+from .trial_page import TrialPage, decode
 
-QUESTION_HEADS = ("questions", *(MEASURES[name].word for name in SHARES))
-"""Different questions, and how many of them were answered so, on average over repeats and variants."""
 Scripts = Mapping[tuple[str, str | None], Script]
+TRIALS_OF_A_SCENARIO_PAGE = 200
 
 
-def top_page(runs: Runs) -> Page:
-    """All targets of the report."""
-    items = [
-        f"<li>{link(f'{links.folder_of(series)}/{links.INDEX}', safe(series.label))}: {len(series.rows):,} trials</li>"
-        for series in runs.series
-    ]
-    body = [
-        "<h1>Evidence</h1>",
-        "<p>Every number of the report rests on trials. Choose a target, a scenario and a trial to read the "
-        "conversation, the claims, the verdicts and the facts behind them.</p>",
-        f"<ul>{''.join(items)}</ul>",
-    ]
-    return Page("Evidence", (link("../report.html", "Report"), "Evidence"), body)
+@dataclass(frozen=True, slots=True)
+class TrialPagePlan:
+    """Some repetitions of one script."""
+
+    file: str
+    rows: tuple[Row, ...]
+    before: str | None
+    """The page with earlier repetitions."""
+    after: str | None
+
+    @property
+    def script(self) -> tuple[str, str | None]:
+        return self.rows[0].scenario_id, self.rows[0].variant
+
+    @property
+    def title(self) -> str:
+        first, last = self.rows[0].repetition, self.rows[-1].repetition
+        repeats = f"repetition {first}" if first == last else f"repetitions {first} to {last}"
+        return ", ".join(part for part in (*self.script, repeats) if part is not None)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ScenarioPagePlan:
+    """A page of a scenario with the pages of its trials; all are written in one go."""
+
+    series: Series
+    scenario_id: str
+    number: int
+    of: int
+    trial_pages: tuple[TrialPagePlan, ...]
+
+    @property
+    def file(self) -> str:
+        return links.scenario_file(self.scenario_id, self.number)
+
+    @property
+    def folder(self) -> Path:
+        return Path(links.folder_of(self.series))
+
+
+def scenarios_of(series: Series) -> dict[str, list[Row]]:
+    """The trials of each scenario: scenarios in the order of the plan, trials by variant and repetition."""
+    order = _script_order(series.run.found.manifest.plan)
+    found: dict[str, list[Row]] = {scenario_id: [] for scenario_id, _ in order}
+    for row in series.rows:
+        found.setdefault(row.scenario_id, []).append(row)
+    for rows in found.values():
+        rows.sort(key=lambda row: (order.get((row.scenario_id, row.variant), len(order)), row.repetition))
+    return found
+
+
+def _script_order(plan: RunPlan) -> dict[tuple[str, str | None], int]:
+    return {(one.scenario.scenario_id, one.variant): place for place, one in enumerate(plan.scenarios)}
+
+
+def planned_pages(runs: Runs) -> Iterator[ScenarioPagePlan]:
+    """Every scenario page of every target. A scenario without trials has one empty page."""
+    for series in runs.series:
+        for scenario_id, rows in scenarios_of(series).items():
+            parts = list(_parts(_trial_pages(rows)))
+            for number, part in enumerate(parts, 1):
+                yield ScenarioPagePlan(series, scenario_id, number, len(parts), part)
+
+
+def _trial_pages(rows: list[Row]) -> list[TrialPagePlan]:
+    by_file: dict[str, list[Row]] = {}
+    for row in rows:
+        by_file.setdefault(links.file_of_row(row), []).append(row)
+    files = list(by_file)
+    pages = []
+    for place, (file, mine) in enumerate(by_file.items()):
+        before = files[place - 1] if place and _same_script(by_file[files[place - 1]], mine) else None
+        following = files[place + 1] if place + 1 < len(files) else None
+        after = following if following and _same_script(by_file[following], mine) else None
+        pages.append(TrialPagePlan(file, tuple(mine), before, after))
+    return pages
+
+
+def _same_script(first: list[Row], second: list[Row]) -> bool:
+    return first[0].variant == second[0].variant
+
+
+def _parts(pages: list[TrialPagePlan]) -> Iterator[tuple[TrialPagePlan, ...]]:
+    """Whole trial pages, as many as fit on one scenario page."""
+    part: list[TrialPagePlan] = []
+    for page in pages:
+        if part and sum(len(one.rows) for one in part) + len(page.rows) > TRIALS_OF_A_SCENARIO_PAGE:
+            yield tuple(part)
+            part = []
+        part.append(page)
+    yield tuple(part)
+
+
+@dataclass(frozen=True, slots=True)
+class Coded:
+    """A trial with the codes of its questions."""
+
+    row: Row
+    codes: Mapping[str, QuestionCode]
+    """By question group."""
+
+    @property
+    def file(self) -> str:
+        return links.file_of_row(self.row)
+
+    @property
+    def name(self) -> str:
+        """Within its scenario."""
+        variant, repetition = self.row.variant, self.row.repetition
+        return f"{variant}, {repetition}" if variant is not None else f"{repetition}"
+
+    @property
+    def counted(self) -> dict[str, str]:
+        """By question group, what its answer counts as in estimates."""
+        return dict(self.row.counted)
+
+
+def _coded(row: Row, codes: Sequence[QuestionCode]) -> Coded:
+    return Coded(row, {code.question_group: code for code in codes})
+
+
+def code_counts(rows: Sequence[Row]) -> dict[str, Counter[str]]:
+    """How often each code, and each answer to a closed question, was given; by question group."""
+    found: dict[str, Counter[str]] = {}
+    for row in rows:
+        for group, value in (*row.codes, *row.answers):
+            found.setdefault(group, Counter())[value] += 1
+    return found
+
+
+def _counted_otherwise(rows: Sequence[Row]) -> dict[str, Counter[str]]:
+    """How often an answer counts in estimates as another code than it has; by question group."""
+    found: dict[str, Counter[str]] = {}
+    for row in rows:
+        given = dict(row.codes)
+        for group, value in row.counted:
+            if given[group] != value:
+                found.setdefault(group, Counter())[value] += 1
+    return found
+
+
+def counts_text(counts: Mapping[str, int]) -> str:
+    """Codes that were given, with how often."""
+    shown = [f"{counts[code]:,} {CODE_HEADINGS[code]}" for code in CODE_HEADINGS if counts.get(code)]
+    shown += [f"{number:,} {value}" for value, number in sorted(counts.items()) if value not in CODE_MARKS]
+    return "; ".join(shown) or "no answer was coded"
+
+
+template.environment("html").globals["counts_text"] = counts_text
+
+
+def _page(title: str, part: str, *values: object) -> Page:
+    return Page(title, template.macro("evidence_pages", part, *values))
+
+
+def scenario_page(plan: ScenarioPagePlan, script: Script, rows: Sequence[Row], coded: Sequence[Coded]) -> Page:
+    """The page; `rows` are all trials of the scenario, `coded` those on this page."""
+    counts, otherwise = code_counts(rows), _counted_otherwise(rows)
+    groups = list(dict.fromkeys((*script.groups, *counts)))
+    cited = {fact for group in groups for point in script.points_of(group) for fact in point.split("|")}
+    title = f"{plan.scenario_id}, {plan.series.label}"
+    return _page(title, "scenario", plan, script, rows, coded, groups, counts, otherwise, cited)
+
+
+class _Line(NamedTuple):
+    """A line of the table of a target's scenarios."""
+
+    scenario_id: str | None
+    """None for all of them."""
+    title: str
+    cells: dict[str, str]
+    """By heading."""
 
 
 def target_page(series: Series, scripts: Scripts) -> Page:
     """One target: its scenarios with scores and codes."""
-    scenarios = scenarios_of(series)
     titles = {scenario_id: script.title for (scenario_id, _), script in scripts.items()}
-    way = (link("../../report.html", "Report"), link("../index.html", "Evidence"), safe(series.label))
-    body = [
-        f"<h1>{safe(series.label)}</h1>",
-        f'<p class="about">{len(series.rows):,} trials in run {safe(series.run.name)}. '
-        f"{link(links.STUDY, 'Question groups of the published study')}.</p>",
-        _headline(series.rows),
-        code_legend(),
-        '<div class="box" role="region" aria-label="Scenarios" tabindex="0"><table class="wide">',
-        "<caption><span>Scenarios: trials, mean scores, codes of answers, and different questions.</span></caption>",
-        f"<thead><tr>{''.join(_heads())}</tr></thead><tbody>",
-        *(
-            _scenario_row(_scenario_name(scenario_id, titles.get(scenario_id, "")), rows)
-            for scenario_id, rows in scenarios.items()
-        ),
-        *([_scenario_row("all", series.rows)] if len(scenarios) > 1 else ()),
-        "</tbody></table></div>",
-    ]
-    return Page(series.label, way, body)
+    lines = [_Line(name, titles.get(name, ""), dict(_cells(rows))) for name, rows in scenarios_of(series).items()]
+    if len(lines) > 1:
+        lines.append(_Line(None, "", dict(_cells(series.rows))))
+    complete, wrong = (estimate(series.rows, code) for code in SHARES)
+    return _page(series.label, "target", series, complete, wrong, lines)
 
 
-def _headline(rows: Sequence[Row]) -> str:
-    """How the shares on the first screen of the report come about."""
-    complete, wrong = (estimate(rows, code) for code in SHARES)
-    if complete.value is None or wrong.value is None:
-        return "<p>No answer of this target has a code that counts.</p>"
-    counts = (
-        f"{rounded(one.value * one.questions, 1)} of {counted(one.questions, 'question')} {how} "
-        f"({percent(one.value)} of 100)"
-        for one, how in ((complete, "accurately and completely"), (wrong, "wrongly"))
-        if one.value is not None
-    )
-    return (
-        "<p>Every different question counts once: its answers are averaged over repeats, then over variants. So this "
-        f"target answered {' and '.join(counts)}.</p>"
-    )
+def _cells(rows: Sequence[Row]) -> Iterator[tuple[str, str]]:
+    yield "trials", f"{len(rows):,}"
+    yield "scored", f"{sum(row.outcome == 'scored' for row in rows):,}"
+    for name, head in SCORE_HEADINGS.items():
+        yield head, score_text(estimate(rows, name).value)
+    codes = sum(code_counts(rows).values(), Counter[str]())
+    for code, mark in CODE_MARKS.items():
+        yield mark, f"{codes[code]:,}"
+    # Different questions, and how many of them were answered so, on average over repeats and variants.
+    shares = {MEASURES[code].word: estimate(rows, code) for code in SHARES}
+    yield "questions", f"{next(iter(shares.values())).questions:,}"
+    for head, one in shares.items():
+        yield head, "–" if one.value is None else rounded(one.value * one.questions, 1)
 
 
-def _heads() -> Iterator[str]:
-    for head in ("scenario", "trials", "scored", *SCORE_HEADINGS.values(), *CODE_MARKS.values(), *QUESTION_HEADS):
-        yield f'<th scope="col">{head}</th>'
-
-
-def _scenario_name(scenario_id: str, title: str) -> str:
-    return f'{link(links.scenario_file(scenario_id), safe(scenario_id))}<br><span class="quiet">{safe(title)}</span>'
-
-
-def _scenario_row(name: str, rows: Sequence[Row]) -> str:
-    codes = CodeTotals(rows).total()
-    cells = [f'<th scope="row">{name}</th>']
-    cells.append(f'<td data-label="trials">{len(rows):,}</td>')
-    cells.append(f'<td data-label="scored">{sum(row.outcome == "scored" for row in rows):,}</td>')
-    for name_of, head in SCORE_HEADINGS.items():
-        cells.append(f'<td data-label="{head}">{score_text(estimate(rows, name_of).value)}</td>')
-    cells += [f'<td data-label="{mark}">{codes[code]:,}</td>' for code, mark in CODE_MARKS.items()]
-    shares = [estimate(rows, code) for code in SHARES]
-    cells.append(f'<td data-label="{QUESTION_HEADS[0]}">{shares[0].questions:,}</td>')
-    for head, one in zip(QUESTION_HEADS[1:], shares, strict=True):
-        shown = "–" if one.value is None else rounded(one.value * one.questions, 1)
-        cells.append(f'<td data-label="{head}">{shown}</td>')
-    return f"<tr>{''.join(cells)}</tr>"
+class _StudyGroup(NamedTuple):
+    number: int
+    topic: str
+    total: Counter[str]
+    scripts: list[tuple[Script, str, Counter[str]]]
+    """With the question group of each script, and its codes."""
 
 
 def study_page(series: Series, scripts: Scripts) -> Page:
     """The question groups of the published study: their codes in each script."""
-    asked: dict[int, list[tuple[Script, str]]] = {}
-    for (scenario_id, _), script in scripts.items():
-        for group in script.groups if scenario_id in STUDY_SCENARIOS else ():
-            if number := script.rule(group).study_group:
-                asked.setdefault(number, []).append((script, group))
-    way = (link("../../report.html", "Report"), link(links.INDEX, safe(series.label)), "Study groups")
-    body = [
-        "<h1>Question groups of the published study</h1>",
-        f'<p class="about">Answers of {safe(series.label)}, by script.</p>',
-        *([_together(series.beside_counselors.primary)] if series.beside_counselors.primary else ()),
-    ]
     by_script: dict[tuple[str, str | None], list[Row]] = {}
     for row in series.rows:
         by_script.setdefault((row.scenario_id, row.variant), []).append(row)
-    for number in sorted(asked):
-        body += _group(number, asked[number], by_script)
-    if not asked:
-        body.append("<p>No question of the published study was asked in this run.</p>")
-    return Page(f"Study groups, {series.label}", way, body)
-
-
-def _together(primary: ComparedGroups) -> str:
-    """The groups that are compared like for like, as the report has them."""
-    told = []
-    for code in SHARES:
-        how = MEASURES[code].caption.lower()
-        target = primary.outcomes[code].target
-        if target.value is not None:
-            told.append(f"{percent(target.value)} of 100 answers are {how}")
-    if not told:
-        return ""
-    numbers = ", ".join(map(str, primary.numbers))
-    return f"<p>Groups {numbers} are compared like for like with counselors. Together, {' and '.join(told)}.</p>"
-
-
-def _group(
-    number: int, asked: Sequence[tuple[Script, str]], by_script: Mapping[tuple[str, str | None], Sequence[Row]]
-) -> Iterator[str]:
-    script, group = asked[0]
-    total: Counter[str] = Counter()
-    items = []
-    for one, name in asked:
-        key = (one.scenario.scenario_id, one.planned.variant)
-        counts = CodeTotals(by_script.get(key, ())).by_group.get(name, Counter())
-        total.update(counts)
-        href = f"{links.scenario_file(key[0])}#{links.question_anchor(name)}"
-        items.append(f"<li>{link(href, safe(one.planned.name))}: {counts_text(counts)}</li>")
-    yield f'<section><h2 id="{links.group_anchor(number)}">{number} {safe(script.rule(group).topic)}</h2>'
-    yield f"<p>{counts_text(total)}.</p>"
-    yield f'<ul class="plainlist">{"".join(items)}</ul></section>'
+    groups: dict[int, _StudyGroup] = {}
+    for key, script in scripts.items():
+        counts = code_counts(by_script.get(key, ()))
+        for name in script.groups if key[0] in STUDY_SCENARIOS else ():
+            rule = script.rule(name)
+            if number := rule.study_group:
+                group = groups.setdefault(number, _StudyGroup(number, rule.topic, Counter(), []))
+                group.scripts.append((script, name, counts.get(name, Counter())))
+                group.total.update(group.scripts[-1][2])
+    primary = series.beside_counselors.primary
+    shares = [(primary.outcomes[code].target.value, MEASURES[code].caption.lower()) for code in SHARES if primary]
+    known = [one for one in shares if one[0] is not None]
+    in_order = [groups[number] for number in sorted(groups)]
+    return _page(f"Study groups, {series.label}", "study", series, primary, known, in_order)
 
 
 _MARKED = "These pages are derived from runs. medicare-eval report replaces this folder as a whole.\n"
@@ -229,7 +313,7 @@ class Evidence:
 
     def above_scenarios(self) -> Iterator[tuple[str, Callable[[], Page]]]:
         """The addresses of pages above the scenarios, and the work of making them."""
-        yield links.INDEX, partial(top_page, self._runs)
+        yield links.INDEX, partial(_page, "Evidence", "top", self._runs.series)
         for series in self._runs.series:
             place, scripts = links.folder_of(series), self._scripts[series.run]
             yield f"{place}/{links.INDEX}", partial(target_page, series, scripts)
@@ -243,21 +327,20 @@ class Evidence:
         (folder / plan.file).write_bytes(page_bytes(self._scenario_page(plan, coded)))
 
     def _trial_page(self, plan: ScenarioPagePlan, trials: TrialPagePlan, coded: list[Coded] | None = None) -> Page:
-        lines = TrialPage(self._script(plan.series.run, trials))
-        body = [*_head(plan, trials, lines.script)]
+        page = TrialPage(self._script(plan.series.run, trials))
+        shown = []
         found = plan.series.run.found.decoded((row.trial_id for row in trials.rows), decode)
         for row, trial in zip(trials.rows, found, strict=True):
             if coded is not None:
-                coded.append(Coded(row, trial.study_codes))
-            body.append(lines.trial(trial))
-        body += lines.script.sources(lines.cited)
-        return Page(_title(trials), _way(plan, trials), body)
+                coded.append(_coded(row, trial.study_codes))
+            shown.append(page.trial(trial))
+        return _page(trials.title, "trials", plan, trials, page.script, shown, page.cited)
 
     def _scenario_page(self, plan: ScenarioPagePlan, coded: list[Coded] | None = None) -> Page:
         if coded is None:
             rows = [row for trials in plan.trial_pages for row in trials.rows]
             found = plan.series.run.found.decoded((row.trial_id for row in rows), decode)
-            coded = [Coded(row, trial.study_codes) for row, trial in zip(rows, found, strict=True)]
+            coded = [_coded(row, trial.study_codes) for row, trial in zip(rows, found, strict=True)]
         scripts = self._scripts[plan.series.run].items()
         shared = next(script for (name, _), script in scripts if name == plan.scenario_id)
         return scenario_page(plan, shared, self._rows[plan.series][plan.scenario_id], coded)
@@ -268,29 +351,3 @@ class Evidence:
             path = run.found.folder / storage.RESULTS
             raise IntegrityError(f"{path}: trial {trials.rows[0].trial_id} is of no scenario of the run's plan.")
         return script
-
-
-def _title(trials: TrialPagePlan) -> str:
-    scenario_id, variant = trials.script
-    first, last = trials.rows[0].repetition, trials.rows[-1].repetition
-    repeats = f"repetition {first}" if first == last else f"repetitions {first} to {last}"
-    return f"{scenario_id}, {variant}, {repeats}" if variant is not None else f"{scenario_id}, {repeats}"
-
-
-def _way(plan: ScenarioPagePlan, trials: TrialPagePlan) -> Iterator[str]:
-    yield link("../../report.html", "Report")
-    yield link(links.INDEX, safe(plan.series.label))
-    yield link(plan.file, safe(plan.scenario_id))
-    yield safe(_title(trials))
-
-
-def _head(plan: ScenarioPagePlan, trials: TrialPagePlan, script: Script) -> Iterator[str]:
-    yield f"<h1>{safe(script.title)}</h1>"
-    yield f'<p class="about">{safe(_title(trials))}, answered by {safe(plan.series.label)}.</p>'
-    near = [link(file, text) for file, text in ((trials.before, "earlier"), (trials.after, "later")) if file]
-    if near:
-        yield f'<p class="way">Repetitions: {" ".join(near)}</p>'
-    if len(trials.rows) > 1:
-        jumps = [link(f"#{links.trial_anchor(row.repetition)}", str(row.repetition)) for row in trials.rows]
-        yield f'<p class="way">On this page: {" ".join(jumps)}</p>'
-    yield LEGEND

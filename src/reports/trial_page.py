@@ -7,32 +7,29 @@ decided them and every judge's verdict with its reason; below each question its 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
+from typing import NamedTuple
 
-from ..records.study_code import Backing, MadePoint
+from markupsafe import Markup
+
+from ..records.study_code import Backing
 from ..schemas import Claim, Exchange, FinalClaim, QuestionCode, TrialResult, Verdict
 from ..store.projection import projection
+from ..text.escape import plain
+from . import template
 from .citation_section import OUTCOME_NAMES
 from .evidence_script import Script
-from .evidence_shell import LABEL_MARKS, code_mark, code_name, safe, safe_lines, scores_text
-from .links import claim_anchor, code_anchor, trial_anchor, turn_anchor
+from .evidence_shell import safe_lines, visible_lines
+from .links import claim_anchor
 
+LABEL_MARKS = {"SUPPORTED": "S", "CONTRADICTED": "C", "NOT_IN_KEY": "N", None: "O"}
+"""Label to its class; the mark of `N` is shown as a question mark."""
 LABEL_NAMES = {"SUPPORTED": "supported", "CONTRADICTED": "contradicted", "NOT_IN_KEY": "not in key", None: "open"}
 _WEIGHT = {"C": 3, "O": 2, "N": 1, "S": 0}
 """Where claims overlap, the heaviest gives the color and the link."""
-LEGEND = (
-    '<p class="legend">Underlined words became claims: <span class="S"><sup>S</sup></span> supported by the key, '
-    '<span class="C"><sup>C</sup></span> contradicted, <span class="N"><sup>?</sup></span> not in the key, '
-    '<span class="O"><sup>O</sup></span> open. Select a mark for the facts, sources and verdicts behind it.</p>'
-)
-_OBSERVED = {
-    "refusal": "refusal",
-    "referral": "referral",
-    "hedge": "hedge",
-    "fabricated_specific": "specific that it cannot know",
-}
 _VERDICT = "claim_id label evidence severity notes"
 decode = projection(
     TrialResult,
@@ -58,9 +55,8 @@ decode = projection(
 """What a page shows of a result."""
 
 
-@dataclass(frozen=True, slots=True)
-class Mark:
-    """How a claim is marked in its trial."""
+class Mark(NamedTuple):
+    """How a claim is marked in its trial; as HTML, a link to it."""
 
     kind: str
     """S, C, N or O."""
@@ -71,13 +67,11 @@ class Mark:
     def text(self) -> str:
         return f"{'?' if self.kind == 'N' else self.kind}{self.number}"
 
-    @property
-    def link(self) -> str:
+    def __html__(self) -> str:
         return f'<a href="{self.href}">{self.text}</a>'
 
 
-@dataclass(frozen=True, slots=True)
-class Span:
+class Span(NamedTuple):
     start: int
     end: int
     mark: Mark | None
@@ -86,30 +80,31 @@ class Span:
     """Whether the claim's mark is written after it."""
 
 
-def marked_text(reply: str, spans: Sequence[Span]) -> str:
+def marked_text(reply: str, spans: Sequence[Span]) -> Markup:
     """A reply with the words of its claims underlined; spans may overlap and may reach beyond its end."""
     size = len(reply)
     ordered = sorted((span for span in spans if span.start < min(span.end, size)), key=lambda span: span.start)
     cuts = sorted({0, size, *(span.start for span in ordered), *(min(span.end, size) for span in ordered)})
     parts: list[str] = []
     over: list[Span] = []
+    clean = visible_lines(reply) == reply and not any(mark in reply for mark in "&<>")
     following = 0
     for start, end in pairwise(cuts):
         while following < len(ordered) and ordered[following].start == start:
             over.append(ordered[following])
             following += 1
-        text = safe_lines(reply[start:end])
+        text = reply[start:end] if clean else safe_lines(reply[start:end])
         if not over:
             parts.append(text)
             continue
         parts.append(_underlined(text, over))
         parts += [
-            f'<sup class="{span.mark.kind}">{span.mark.link}</sup>'
+            f'<sup class="{span.mark.kind}">{span.mark.__html__()}</sup>'
             for span in over
             if span.mark and span.last and (span.end <= end or end == size)
         ]
         over = [span for span in over if span.end > end]
-    return "".join(parts)
+    return Markup("".join(parts))  # noqa: S704 - its parts are escaped
 
 
 def _underlined(text: str, over: Sequence[Span]) -> str:
@@ -122,6 +117,33 @@ def _underlined(text: str, over: Sequence[Span]) -> str:
     return f'<a class="m {heaviest.kind}{screened}" href="{heaviest.href}">{text}</a>'
 
 
+class _Checked(NamedTuple):
+    """A claim with a final record, and what is behind it."""
+
+    mark: Mark
+    claim: FinalClaim
+    against: Markup | None
+    """The facts that it contradicts."""
+    facts: Markup
+    """The facts that decided it, or where they are from."""
+    said: list[str]
+    """What judges said; judges that said the same share a line."""
+
+
+class _Turn(NamedTuple):
+    """A turn with its parts where the template looks for them."""
+
+    codes: Sequence[QuestionCode]
+    exchange: Exchange | None = None
+    """None for codes of no turn."""
+    reply: Markup = Markup()
+    claims: Sequence[_Checked] = ()
+    unchecked: Sequence[str] = ()
+    """Claims without a final record, and claims that were rejected."""
+    citations: Iterable[tuple[str, str, str]] = ()
+    """Address, outcome and reason. Addresses are text, never links."""
+
+
 @dataclass
 class TrialPage:
     """Writes trials of one script and remembers the facts that they cite."""
@@ -131,247 +153,109 @@ class TrialPage:
     behind: Callable[[TrialResult, FinalClaim], str] | None = None
     """More HTML to show behind each claim."""
 
-    def trial(self, trial: TrialResult) -> str:
+    def trial(self, trial: TrialResult) -> Markup:
         """A trial as HTML."""
-        parts = [f'<article class="trial" id="{trial_anchor(trial.repetition)}">', _head(trial)]
-        view = _View.of(trial)
-        coded: dict[str, list[QuestionCode]] = {}
-        for code in trial.study_codes:
-            coded.setdefault(code.turn_ids[-1] if code.turn_ids else "", []).append(code)
-        for exchange in trial.conversation:
-            parts += self._turn(view, exchange)
-            parts += [self._code(view, code) for code in coded.pop(exchange.turn_id, ())]
-        parts += [self._code(view, code) for codes in coded.values() for code in codes]
-        parts.append("</article>")
-        return "\n".join(parts)
-
-    def _turn(self, view: _View, exchange: Exchange) -> list[str]:
-        turn_id = exchange.turn_id
-        claims = view.claims.get(turn_id, [])
-        parts = [
-            f'<section class="turn" id="{turn_anchor(view.trial.repetition, turn_id)}">'
-            f'<div class="say asked" dir="auto"><span class="who">Turn {safe(turn_id)}</span>'
-            f"{safe_lines(exchange.user_message)}</div><div>"
-        ]
-        if exchange.reply:
-            reply = marked_text(exchange.reply, view.spans(turn_id, claims))
-            parts.append(f'<div class="say reply" dir="auto">{reply}</div>')
-        if exchange.outcome != "answered" or not exchange.reply:
-            detail = f": {safe(exchange.detail)}" if exchange.detail else ""
-            parts.append(f'<p class="note">{safe(exchange.outcome.replace("_", " ").capitalize())}{detail}.</p>')
-        parts.append(_listed([*_searched(view.trial, exchange), *_noticed(view.trial, turn_id)]))
-        parts.append('</div><div class="claims">' if claims else "</div><div>")
-        parts += [
-            self._claim(view, view.finals[claim.claim_id], mark)
-            for claim in claims
-            if (mark := view.marks.get(claim.claim_id))
-        ]
-        if unchecked := list(_not_checked(view, turn_id, claims)):
-            parts.append(f"<details><summary>{len(unchecked)} not checked</summary>{_listed(unchecked)}</details>")
-        parts.append("</div></section>")
-        return parts
-
-    def _claim(self, view: _View, claim: FinalClaim, mark: Mark) -> str:
-        wrong = claim.label == "CONTRADICTED"
-        self.cited.update(claim.evidence)
-        facts = [self.script.cited(name) for name in claim.evidence]
-        if wrong:  # a summary may hold no link: it is a button itself
-            shown = [f"{safe(name)} {self.script.statement(name)}" for name in claim.evidence]
-            against = f'<span class="key">{"<br>".join(shown)}</span>'
-            behind = "".join(
-                [f"<p>{self.script.link(name)}: {self.script.source(name)}</p>" for name in claim.evidence]
-            )
-        else:
-            against = ""
-            behind = "".join([f"<p>{fact}</p>" for fact in facts])
-        if claim.decided_by != "unanimous":
-            behind += f"<p>{LABEL_NAMES[claim.label].capitalize()}: {_DECIDED.get(claim.decided_by, '')}.</p>"
-        verdicts = self._verdicts(view, claim.claim_id)
-        more = self.behind(view.trial, claim) if self.behind else ""
-        return (
-            f'<details class="{mark.kind}"><summary><b>{mark.text}</b> {safe(claim.text)}{against}</summary>'
-            f'<div id="{mark.href[1:]}">{behind}{verdicts}{more}</div></details>'
-        )
-
-    def _verdicts(self, view: _View, claim_id: str) -> str:
-        """What each judge said; judges that said the same share a line."""
-        said: dict[str, list[str]] = {}
-        for judge, verdicts in view.verdicts.items():
-            verdict = verdicts.get(claim_id)
-            text = self._verdict(verdict) if verdict else "no verdict"
-            if again := view.again.get((judge, claim_id)):
-                text += f" Asked again: {', '.join(again)}."
-            said.setdefault(text, []).append(judge)
-        return "".join([f"<p>{safe(', '.join(judges))}: {text}</p>" for text, judges in said.items()])
-
-    def _verdict(self, verdict: Verdict) -> str:
-        by = ""
-        if verdict.evidence:
-            self.cited.update(verdict.evidence)
-            by = f" by {safe(', '.join(verdict.evidence))}"
-        severity = f", {verdict.severity}" if verdict.severity != "none" else ""
-        notes = f". {safe(verdict.notes)}" if verdict.notes else "."
-        return f"{LABEL_NAMES[verdict.label]}{by}{severity}{notes}"
-
-    def _code(self, view: _View, code: QuestionCode) -> str:
-        """A question's code with its reason, and the points made and missed."""
-        mark = code_mark(code.code or code.answer or "–")
-        name = code_name(code.code) if code.code else f"answer: {safe(code.answer or 'none')}"
-        topic = self.script.topic(code.question_group) or safe(code.question_group)
-        items = [*self._points("Made", code.points_met, view.marks)]
-        items += [f"Missed: {self._point(name)}" for name in code.points_missed]
-        items += self._points("Made in part", code.partial_points_met, view.marks)
-        for heading, claims in (("Wrong", code.wrong), ("Minor error", code.minor)):
-            for claim in claims:
-                against = f" against {safe(', '.join(claim.evidence))}" if claim.evidence else ""
-                items.append(f"{heading}: {_by([claim], view.marks)}{against}")
-        items += [f"Cannot be known: “{safe(words)}”" for words in code.fabricated]
-        items += [
-            f"Looked up{', and a page supports it' if one.checked else ', not checked'}: “{safe(one.quote)}”"
-            for one in code.looked_up
-        ]
-        own = ""
-        if code.own:
-            mine = [*self._points("Made", code.own.points_met, view.marks)]
-            mine += [f"Missed: {self._point(name)}" for name in code.own.points_missed]
-            own = f"<p>By our own points: {code_name(code.own.code)}.</p>{_listed(mine)}"
-        return (
-            f'<section class="coded {mark}" id="{code_anchor(view.trial.repetition, code.question_group)}">'
-            f'<h3><span class="code">{mark}</span> {name} <span class="quiet">{topic}</span></h3>'
-            f"<p>{safe(code.reason)}</p>{_listed(items)}{own}</section>"
-        )
-
-    def _points(self, heading: str, points: Sequence[MadePoint], marks: Mapping[str, Mark]) -> Iterator[str]:
-        for point in points:
-            yield f"{heading}: {self._point(point.point)} – {_by(point.claims, marks)}"
-
-    def _point(self, name: str) -> str:
-        self.cited.update(name.split("|"))
-        return self.script.point(name)
-
-
-@dataclass(frozen=True, eq=False, slots=True)
-class _View:
-    """A trial with its parts where they are looked for."""
-
-    trial: TrialResult
-    marks: dict[str, Mark]
-    """By claim; only claims with a final record have one. They are numbered within their turns."""
-    claims: dict[str | None, list[Claim]]
-    """By turn."""
-    finals: dict[str, FinalClaim]
-    verdicts: dict[str, dict[str, Verdict]]
-    """By judge and claim."""
-    again: dict[tuple[str, str], list[str]]
-    """By judge and claim: the labels it gave when asked again."""
-
-    @classmethod
-    def of(cls, trial: TrialResult) -> _View:
         finals = {claim.claim_id: claim for claim in trial.final_claims}
-        claims: dict[str | None, list[Claim]] = {}
-        marks: dict[str, Mark] = {}
-        numbers: dict[str | None, int] = {}
-        for claim in trial.claims:
-            claims.setdefault(claim.turn_id, []).append(claim)
-            if final := finals.get(claim.claim_id):
-                number = numbers[claim.turn_id] = numbers.get(claim.turn_id, 0) + 1
-                href = f"#{claim_anchor(trial.repetition, claim.claim_id)}"
-                marks[claim.claim_id] = Mark(LABEL_MARKS[final.label], number, href)
+        marks = _marks(trial, finals)
+        codes: dict[str, list[QuestionCode]] = {}
+        for code in trial.study_codes:
+            codes.setdefault(code.turn_ids[-1] if code.turn_ids else "", []).append(code)
+            for points in (code, code.own) if code.own else (code,):
+                for name in (*points.points_missed, *(one.point for one in points.points_met)):
+                    self.cited.update(name.split("|"))
+            self.cited.update(fact for one in code.partial_points_met for fact in one.point.split("|"))
+        said = self._said(trial)
+        turns = []
+        for exchange in trial.conversation:
+            turn_id = exchange.turn_id
+            claims = [claim for claim in trial.claims if claim.turn_id == turn_id]
+            marked = [claim for claim in claims if claim.claim_id in marks]
+            cited = (one.citation for one in trial.citations if one.turn_id == turn_id)
+            turns.append(
+                _Turn(
+                    codes.pop(turn_id, ()),
+                    exchange,
+                    marked_text(exchange.reply, _spans(trial, turn_id, marked, marks)) if exchange.reply else Markup(),
+                    [self._checked(marks[one.claim_id], finals[one.claim_id], said) for one in marked],
+                    [
+                        *(f"{one.type}: {one.text}" for one in claims if one.claim_id not in finals),
+                        *(
+                            f"rejected: {one.text} ({one.reason})"
+                            for one in trial.rejected_claims
+                            if one.turn_id == turn_id
+                        ),
+                    ],
+                    dict.fromkeys((one.url, one.outcome, one.why) for one in cited),
+                )
+            )
+        turns += map(_Turn, codes.values())
+        return template.macro("trial", "trial", self, trial, turns, marks)
+
+    def more(self, trial: TrialResult, claim: FinalClaim) -> Markup:
+        return Markup(self.behind(trial, claim) if self.behind else "")  # noqa: S704 - a page of ours
+
+    def _checked(self, mark: Mark, claim: FinalClaim, said: Callable[[str], list[str]]) -> _Checked:
+        names, lines = claim.evidence, said(claim.claim_id)
+        self.cited.update(names)
+        if claim.label == "CONTRADICTED":
+            return _Checked(mark, claim, self.script.shown("against", names), self.script.shown("origin", names), lines)
+        return _Checked(mark, claim, None, self.script.shown("facts", names), lines)
+
+    def _said(self, trial: TrialResult) -> Callable[[str], list[str]]:
+        """What the judges of a trial said about a claim."""
         verdicts = {judge: {one.claim_id: one for one in given} for judge, given in trial.verdicts.items()}
         again: dict[tuple[str, str], list[str]] = {}
         for judge, repeats in trial.repeat_verdicts.items():
-            for repeat in repeats:
-                for one in repeat:
-                    again.setdefault((judge, one.claim_id), []).append(LABEL_NAMES[one.label])
-        return cls(trial, marks, claims, finals, verdicts, again)
+            for one in (one for repeat in repeats for one in repeat):
+                again.setdefault((judge, one.claim_id), []).append(LABEL_NAMES[one.label])
 
-    def spans(self, turn_id: str, claims: Sequence[Claim]) -> list[Span]:
-        """What is marked in a reply."""
-        spans = []
-        for claim in claims:
-            mark = self.marks.get(claim.claim_id)
-            if mark:
-                end = max([span.end for span in claim.quote_spans], default=0)
-                spans += [Span(span.start, span.end, mark, span.end == end) for span in claim.quote_spans]
-        for reading in self.trial.readings:
-            if reading.marked and reading.turn_id == turn_id:
-                spans += [Span(passage.start, passage.end, None) for passage in reading.marked]
-        return spans
+        def of(claim_id: str) -> list[str]:
+            found: dict[str, list[str]] = {}
+            for judge, given in verdicts.items():
+                verdict = given.get(claim_id)
+                text = self._verdict(verdict) if verdict else "no verdict"
+                if repeated := again.get((judge, claim_id)):
+                    text += f" Asked again: {', '.join(repeated)}."
+                found.setdefault(text, []).append(judge)
+            return [f"{', '.join(judges)}: {text}" for text, judges in found.items()]
 
+        return of
 
-_DECIDED = {
-    "unanimous": "the judges agree",
-    "majority": "by a majority of judges",
-    "adjudicator": "settled by the adjudicator",
-    "unresolved": "the judges left it open",
-}
+    def _verdict(self, verdict: Verdict) -> str:
+        self.cited.update(verdict.evidence)
+        by = f" by {', '.join(verdict.evidence)}" if verdict.evidence else ""
+        severity = f", {verdict.severity}" if verdict.severity != "none" else ""
+        return f"{LABEL_NAMES[verdict.label]}{by}{severity}.{f' {verdict.notes}' if verdict.notes else ''}"
 
 
-def _by(claims: Sequence[Backing], marks: Mapping[str, Mark]) -> str:
-    """Links to claims; a claim that has no mark is quoted."""
-    shown = []
+def _marks(trial: TrialResult, finals: Mapping[str, FinalClaim]) -> dict[str, Mark]:
+    """By claim; only claims with a final record have one. They are numbered within their turns."""
+    marks: dict[str, Mark] = {}
+    numbers: Counter[str | None] = Counter()
+    for claim in trial.claims:
+        if final := finals.get(claim.claim_id):
+            numbers[claim.turn_id] += 1
+            href = f"#{claim_anchor(trial.repetition, claim.claim_id)}"
+            marks[claim.claim_id] = Mark(LABEL_MARKS[final.label], numbers[claim.turn_id], href)
+    return marks
+
+
+def _spans(trial: TrialResult, turn_id: str, claims: Sequence[Claim], marks: Mapping[str, Mark]) -> list[Span]:
+    """What is marked in a reply."""
+    spans = []
     for claim in claims:
-        mark = marks.get(claim.claim_id)
-        shown.append(mark.link if mark else f"“{safe(' … '.join(claim.quotes))}”")
-    return ", ".join(shown)
-
-
-def _head(trial: TrialResult) -> str:
-    """What happened to the trial, its scores, and where its calls are."""
-    parts = [f"<h2>Repetition {trial.repetition}: {safe(trial.outcome.replace('_', ' '))}</h2>"]
-    scores = trial.final_scores
-    if scores:
-        parts.append(f'<p class="facts">{scores_text(scores).capitalize()}.</p>')
-    judges = "; ".join(f"{safe(judge)} is {safe(model)}" for judge, model in trial.judged_by.verifiers.items())
-    served = safe(", ".join(trial.target.served_models)) or "not stated"
-    parts.append(
-        f'<p class="note">Model that answered: {served}. Judges: {judges}. Raw calls: the lines of calls.jsonl in the '
-        f"run folder whose call begins with <code>{safe(trial.trial_id)}|</code></p>"
-    )
-    for reason in trial.review_reasons or ():
-        parts.append(f'<p class="caveat">A person should look at this trial: {safe(reason.detail)}</p>')
-    for failure in trial.judge_failures:
-        what = f"{failure.stage.capitalize()} failed at {failure.turn_id}: {failure.reason}"
-        parts.append(f'<p class="caveat">{safe(what)}</p>')
-    return "\n".join(parts)
-
-
-def _listed(items: Iterable[str]) -> str:
-    lines = "".join([f"<li>{item}</li>" for item in items])
-    return f'<ul class="plainlist">{lines}</ul>' if lines else ""
-
-
-def _searched(trial: TrialResult, exchange: Exchange) -> Iterator[str]:
-    """What was searched for a reply, and what became of its citations. Addresses are text, never links."""
-    if exchange.search:
-        yield from (f"searched for: “{safe(query)}”" for query in exchange.search.queries)
-        yield from (f"a search failed: {safe(error)}" for error in exchange.search.errors)
-    cited = [one.citation for one in trial.citations if one.turn_id == exchange.turn_id]
-    yield from dict.fromkeys(
-        f"cites {safe(one.url)}: {OUTCOME_NAMES.get(one.outcome) or safe(one.outcome)}. {safe(one.why)}"
-        for one in cited
-    )
-
-
-def _noticed(trial: TrialResult, turn_id: str) -> Iterator[str]:
-    """What was noticed about a reply: hedges, refusals, passages that the screen marked, sentences left out."""
-    for one in trial.observations:
-        if one.turn_id == turn_id:
-            seen = one.observation
-            yield f"{_OBSERVED.get(seen.kind) or safe(seen.kind)}: “{safe(seen.quote)}”"
+        mark, end = marks[claim.claim_id], max([span.end for span in claim.quote_spans], default=0)
+        spans += [Span(span.start, span.end, mark, span.end == end) for span in claim.quote_spans]
     for reading in trial.readings:
         if reading.turn_id == turn_id:
-            if reading.why:
-                yield f"read by {safe(reading.how)}: {safe(reading.why)}"
-            yield from (f"marked by the screen: {safe(passage.why)}" for passage in reading.marked)
-            yield from (f"not covered by a claim: “{safe(text)}”" for text in reading.left_out)
+            spans += [Span(passage.start, passage.end, None) for passage in reading.marked]
+    return spans
 
 
-def _not_checked(view: _View, turn_id: str, claims: Sequence[Claim]) -> Iterator[str]:
-    """Claims without a final record, and claims that were rejected."""
-    for claim in claims:
-        if claim.claim_id not in view.finals:
-            yield f"{safe(claim.type)}: {safe(claim.text)}"
-    for rejected in view.trial.rejected_claims:
-        if rejected.turn_id == turn_id:
-            yield f"rejected: {safe(rejected.text)} ({safe(rejected.reason)})"
+def _quoted(claims: Sequence[Backing], marks: Mapping[str, Mark]) -> Markup:
+    """Links to claims; a claim that has no mark is quoted."""
+    return Markup(", ").join(marks.get(one.claim_id) or plain(f"“{' … '.join(one.quotes)}”") for one in claims)
+
+
+template.environment("html").globals.update(LABEL_NAMES=LABEL_NAMES, OUTCOME_NAMES=OUTCOME_NAMES)
+template.environment("html").filters["quoted"] = _quoted

@@ -17,13 +17,13 @@ from ..records.series import RunReference
 from ..reports import links
 from ..reports.document import Contents, shown
 from ..reports.evidence_script import Script
-from ..reports.evidence_shell import CODE_MARKS, code_legend, code_mark, code_name, safe, safe_lines, way_html
+from ..reports.evidence_shell import CODE_MARKS, claim_legend, code_legend, code_mark, code_name, safe, safe_lines
 from ..reports.failure_section import error_sections
 from ..reports.first_section import TITLE, about, first_blocks
 from ..reports.html import blocks_html, contents_html, line_html, sections_html
 from ..reports.review_section import review_sections
 from ..reports.sections import limits_section
-from ..reports.trial_page import LABEL_NAMES, LEGEND, TrialPage
+from ..reports.trial_page import LABEL_NAMES, TrialPage
 from ..schemas import FinalClaim, TrialResult
 from ..series.findings import read_findings
 from ..series.folder import POINTS
@@ -209,7 +209,7 @@ def _answer(run: str, group: str, row: Row, value: str) -> str:
 def evidence_page(run: OpenRun, address: str) -> str | None:
     """A page of the report's evidence: of a target, a scenario, or several repetitions."""
     made = run.evidence.page(address)
-    return page(made.title, [way_html(made), *made.body], bar=_run_bar(run)) if made else None
+    return page(made.title, [made.body], bar=_run_bar(run)) if made else None
 
 
 def trial_page(run: OpenRun, trial_id: str, doubts: Sequence[Doubt]) -> str | None:
@@ -239,9 +239,9 @@ def trial_page(run: OpenRun, trial_id: str, doubts: Sequence[Doubt]) -> str | No
         f"<h1>{safe(script.title)}</h1>",
         f'<p class="about">{safe(trial_id)}, answered by {safe(trial.target.name)}.</p>',
         f'<p class="way">{near} <a href="{calls}">All calls of this trial</a></p>',
-        LEGEND,
+        claim_legend(),
         told,
-        *script.sources(writer.cited),
+        script.sources(writer.cited),
         *_rest_of_key(script, writer.cited),
     ]
     return page(trial_id, body, bar=_run_bar(run, (trial_id, here)))

@@ -17,13 +17,14 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from markupsafe import Markup
 
 from src.errors import InputError, IntegrityError, StorageError
 from src.findings.processes import in_processes
 from src.findings.read_run import Findings, gather
-from src.reports import evidence, evidence_shell, links, report_folder, scenario_page, write
+from src.reports import evidence, evidence_shell, links, report_folder, template, write
 from src.reports.evidence import evidence_pages as pages_of
-from src.reports.evidence_shell import page_bytes, safe, safe_lines, web_link
+from src.reports.evidence_shell import page_bytes, safe, safe_lines
 from src.reports.series import Runs, runs_of
 from src.reports.trial_page import Mark, Span, marked_text
 from src.reports.write import write_files, write_report
@@ -359,7 +360,7 @@ def test_what_incomplete_data_counts_as_is_said(tmp_path: Path) -> None:
 
 
 def test_many_repeats_are_split(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(scenario_page, "TRIALS_OF_A_SCENARIO_PAGE", 20)
+    monkeypatch.setattr(evidence, "TRIALS_OF_A_SCENARIO_PAGE", 20)
     out = written(tmp_path, repeated(45))
     folder = out / "evidence" / "1-compatible-model-a"
     there = pages(folder)
@@ -433,12 +434,12 @@ def test_text_of_others_stays_text(text: str) -> None:
 
 @each_case("address", ["javascript:alert(1)", 'https://a"onclick="x', "https://a b", "data:text/html,x"])
 def test_an_address_of_another_form_is_no_link(address: str) -> None:
-    assert "<a" not in web_link(address)
-    assert web_link("https://www.medicare.gov/a?b=c&d=e").count("<a ") == 1
+    assert "<a" not in template.macro("document", "web", address)
+    assert template.macro("document", "web", "https://www.medicare.gov/a?b=c&d=e").count("<a ") == 1
 
 
 def test_a_page_says_that_nothing_may_be_loaded() -> None:
-    text = page_bytes(evidence_shell.Page("<b>", ["way"], ["<p>body</p>"])).decode()
+    text = page_bytes(evidence_shell.Page("<b>", Markup("<p>body</p>"))).decode()
     assert "default-src &#39;none&#39;; style-src &#39;sha256-" in text and "<title>&lt;b&gt;</title>" in text
     assert "script" not in text.replace("description", "")
 
@@ -503,7 +504,7 @@ def test_a_mark_follows_the_last_of_several_quotes(tmp_path: Path) -> None:
 def test_the_same_run_gives_the_same_bytes_however_many_processes_write_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(scenario_page, "TRIALS_OF_A_SCENARIO_PAGE", 10)
+    monkeypatch.setattr(evidence, "TRIALS_OF_A_SCENARIO_PAGE", 10)
     out = written(tmp_path, repeated(33))
     before = read_all(out)
     assert {"codes.csv", "report.html"} < before.keys()
