@@ -34,10 +34,6 @@ from .read_run import Findings, LabelPair, Pattern
 SEED = 20_250_401
 """For all resampling in reports; fixed, so that the same run gives the same report."""
 RESAMPLES = 500
-METHOD = (
-    "what the same judges missed, invented and mislabeled on gold replies, end to end; intervals are over scenarios "
-    "and gold replies"
-)
 _ROLES = Labels("SUPPORTED", "CONTRADICTED", "NOT_IN_KEY")
 _JUDGING: tuple[Role, ...] = ("extractor", "verifier", "scorer", "adjudicator")
 

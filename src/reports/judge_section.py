@@ -8,7 +8,6 @@ from functools import partial
 from ..findings.code_error import JudgedShare, judge_error
 from ..findings.estimates import Question, estimate_groups, key_coverage
 from ..findings.human_comparison import study_questions
-from ..findings.judge_agreement import METHOD
 from ..records.model_name import family
 from ..scoring.definitions import CODE_HEADINGS, MEASURES, SHARES, ShareName
 from ..trials.row import DECIDED, LABELS, OPEN_TIE, Row
@@ -46,7 +45,6 @@ def judging_section(runs: Runs) -> Section:
         labels=LABELS,
         counts=COUNTED,
         headings=CODE_HEADINGS,
-        method=METHOD,
         coverage_column=COVERAGE_COLUMNS[0],
         key_coverage=key_coverage,
         corrected_text=corrected_text,
