@@ -358,6 +358,15 @@ def test_nothing_of_the_users_surroundings_is_read_at_import() -> None:
     assert not places("reads_surroundings")
 
 
+def test_no_public_class_name_exists_twice() -> None:
+    found: dict[str, list[str]] = {}
+    for name, path in modules().items():
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                found.setdefault(node.name, []).append(place(name, node.lineno))
+    assert not {name: places for name, places in found.items() if len(places) > 1}
+
+
 def test_no_module_state_is_declared_global() -> None:
     assert not places("declares_global")
 

@@ -27,7 +27,7 @@ from .analysis_sentences import (
     sensitivity_sentence,
     signed_points,
 )
-from .document import Contents, Figure, Paragraph, shown
+from .document import ChartBlock, Contents, Paragraph, shown
 from .first_section import OF_HUNDRED
 from .forest import ForestChart, ForestGroup, ForestPanel, ForestRow, Mark, Tick
 from .html import GENERATOR, html
@@ -85,7 +85,7 @@ def compare_methods(found: Compared, floor: float) -> list[str]:
     return [shown(block.parts) for block in blocks if isinstance(block, Paragraph)]
 
 
-def _compare_chart(found: Compared, measures: Sequence[str]) -> list[Figure]:
+def _compare_chart(found: Compared, measures: Sequence[str]) -> list[ChartBlock]:
     """The first measures side by side, one row for each pair of targets."""
     by_pair = {(one.measure, one.first, one.second): one.difference for one in found.comparisons}
     rows = [
@@ -123,7 +123,7 @@ def drift_page(found: Drifts, *, old: str, new: str) -> Contents:
     )
 
 
-def _drift_chart(found: Drifts) -> list[Figure]:
+def _drift_chart(found: Drifts) -> list[ChartBlock]:
     of_each = [(one.target, [one.measures[name].difference for name in SHARES]) for one in found.targets]
     rows = [(target, gaps) for target, gaps in of_each if any(one.mean is not None for one in gaps)]
     beside = "Dots are changes, new minus old; lines are 95% intervals."
@@ -145,7 +145,7 @@ def _difference_chart(
     *,
     beside: str,
     of: str,
-) -> list[Figure]:
+) -> list[ChartBlock]:
     """A panel per measure and a row per name of `rows`, with a difference for each panel."""
     if not rows or not measures:
         return []
@@ -155,7 +155,7 @@ def _difference_chart(
     )
     drawn = tuple(ForestRow(label, tuple(map(difference_mark, gaps))) for label, gaps in rows[:CHART_ROWS])
     cut = f" {CHART_ROWS} of {len(rows)} {of} shown." if len(rows) > CHART_ROWS else ""
-    return [Figure(ForestChart(name, title, panels, (ForestGroup("", drawn),)), f"{beside}{cut}")]
+    return [ChartBlock(ForestChart(name, title, panels, (ForestGroup("", drawn),)), f"{beside}{cut}")]
 
 
 def difference_panel(title: str, found: Iterable[Difference]) -> ForestPanel:
@@ -194,7 +194,7 @@ def sensitivity_page(found: Sensitivities) -> Contents:
     )
 
 
-def _variance_chart(found: Sensitivities) -> list[Figure]:
+def _variance_chart(found: Sensitivities) -> list[ChartBlock]:
     each = [(one.target, [part for part in one.components.parts if part.share is not None]) for one in found.targets]
     known = [(target, parts) for target, parts in each if parts]
     groups = tuple(
@@ -212,7 +212,7 @@ def _variance_chart(found: Sensitivities) -> list[Figure]:
     cut = f" {len(groups)} of {len(known)} targets shown." if len(groups) < len(known) else ""
     panel = ForestPanel("Part of the variance, %", OF_HUNDRED)
     chart = ForestChart("variance", "Where the variation comes from", (panel,), groups)
-    return [Figure(chart, f"The parts of one target sum to 100%.{cut}")] if groups else []
+    return [ChartBlock(chart, f"The parts of one target sum to 100%.{cut}")] if groups else []
 
 
 def worst_first(one: Sensitivity) -> list[WorstVariant]:

@@ -254,13 +254,13 @@ class Exhibit:
 
 
 @dataclass(frozen=True, slots=True)
-class Figure:
+class ChartBlock:
     chart: Chart
     beside: str
     """Where the same numbers are in a table."""
 
 
-Block = Paragraph | Bullets | Table | Exhibit | Figure
+Block = Paragraph | Bullets | Table | Exhibit | ChartBlock
 
 
 @dataclass(frozen=True, slots=True)
@@ -298,4 +298,4 @@ class Contents:
 
     def charts(self) -> list[Chart]:
         blocks = (*self.first, *(block for section in self.sections for block in section.all_blocks()))
-        return [block.chart for block in blocks if isinstance(block, Figure)]
+        return [block.chart for block in blocks if isinstance(block, ChartBlock)]

@@ -16,7 +16,7 @@ from ..text.money import dollars_text
 from .csv import quoted, safe
 from .document import Section
 from .exhibits import case_section
-from .series import Run, Runs
+from .series import ReportedRun, Runs
 
 DOLLARS_CSV = "dollars.csv"
 SHOWN = 4
@@ -59,7 +59,7 @@ def _horizons(errors: Sequence[CostlyError], cost_class: str) -> list[int]:
     return sorted({1, *(years for error in errors if error.cost_class == cost_class for years in error.horizon)})
 
 
-def _largest(run: Run, cost_class: CostClass) -> list[CostlyError]:
+def _largest(run: ReportedRun, cost_class: CostClass) -> list[CostlyError]:
     errors = [error for error in run.found.dollars.errors if error.cost_class == cost_class]
     errors.sort(key=lambda error: (-_first_amount(error), -severity_rank(error.severity)))
     seen: dict[str, int] = {}
@@ -107,7 +107,7 @@ def write_dollars(runs: Runs, file: TextIO) -> None:
                 writer.writerows([safe(cell) for cell in cells] for cells in _lines(run, trial, error))
 
 
-def _lines(run: Run, trial: TrialResult, error: CostlyError) -> Iterator[tuple[str, ...]]:
+def _lines(run: ReportedRun, trial: TrialResult, error: CostlyError) -> Iterator[tuple[str, ...]]:
     claim = next(one for one in trial.final_claims if one.claim_id == error.claim_id)
     cost = error.fact.cost_if_wrong
     for years in error.horizon:

@@ -28,7 +28,7 @@ from . import links, template
 from .evidence_script import Script, scripts_of
 from .evidence_shell import CODE_MARKS, Page, page_bytes, score_text
 from .report_folder import LIST
-from .series import Run, Runs, Series
+from .series import ReportedRun, ReportedTarget, Runs
 from .trial_page import TrialPage, decode
 
 Scripts = Mapping[tuple[str, str | None], Script]
@@ -60,7 +60,7 @@ class TrialPagePlan:
 class ScenarioPagePlan:
     """A page of a scenario with the pages of its trials; all are written in one go."""
 
-    series: Series
+    series: ReportedTarget
     scenario_id: str
     number: int
     of: int
@@ -75,7 +75,7 @@ class ScenarioPagePlan:
         return Path(links.folder_of(self.series))
 
 
-def scenarios_of(series: Series) -> dict[str, list[Row]]:
+def scenarios_of(series: ReportedTarget) -> dict[str, list[Row]]:
     """The trials of each scenario: scenarios in the order of the plan, trials by variant and repetition."""
     order = _script_order(series.run.found.manifest.plan)
     found: dict[str, list[Row]] = {scenario_id: [] for scenario_id, _ in order}
@@ -209,7 +209,7 @@ class _Line(NamedTuple):
     """By heading."""
 
 
-def target_page(series: Series, scripts: Scripts) -> Page:
+def target_page(series: ReportedTarget, scripts: Scripts) -> Page:
     """One target: its scenarios with scores and codes."""
     titles = {scenario_id: script.title for (scenario_id, _), script in scripts.items()}
     lines = [_Line(name, titles.get(name, ""), dict(_cells(rows))) for name, rows in scenarios_of(series).items()]
@@ -242,7 +242,7 @@ class _StudyGroup(NamedTuple):
     """With the question group of each script, and its codes."""
 
 
-def study_page(series: Series, scripts: Scripts) -> Page:
+def study_page(series: ReportedTarget, scripts: Scripts) -> Page:
     """The question groups of the published study: their codes in each script."""
     by_script: dict[tuple[str, str | None], list[Row]] = {}
     for row in series.rows:
@@ -292,7 +292,7 @@ class Evidence:
         return tuple(planned_pages(self._runs))
 
     @cached_property
-    def _rows(self) -> dict[Series, dict[str, list[Row]]]:
+    def _rows(self) -> dict[ReportedTarget, dict[str, list[Row]]]:
         return {series: scenarios_of(series) for series in self._runs.series}
 
     @cached_property
@@ -345,7 +345,7 @@ class Evidence:
         shared = next(script for (name, _), script in scripts if name == plan.scenario_id)
         return scenario_page(plan, shared, self._rows[plan.series][plan.scenario_id], coded)
 
-    def _script(self, run: Run, trials: TrialPagePlan) -> Script:
+    def _script(self, run: ReportedRun, trials: TrialPagePlan) -> Script:
         script = self._scripts[run].get(trials.script)
         if script is None:
             path = run.found.folder / storage.RESULTS

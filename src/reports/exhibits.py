@@ -15,7 +15,7 @@ from ..schemas import FinalClaim, QuoteSpan, TrialResult
 from ..trials.row import NOT_RECORDED
 from . import read_sections
 from .document import Cell, Section, passage_cell
-from .series import Run, Runs, Series
+from .series import ReportedRun, ReportedTarget, Runs
 
 EXAMPLES = 6
 """Wrong claims shown for each run."""
@@ -39,7 +39,7 @@ REVIEW_KINDS = {
 
 
 class _WrongClaim(NamedTuple):
-    run: Run
+    run: ReportedRun
     trial: TrialResult
     claim: FinalClaim
 
@@ -105,7 +105,7 @@ def case_section(part: str, runs: Runs, **values: object) -> Section:
     )
 
 
-def _series_of(runs: Runs, run: Run, trial: TrialResult) -> Series:
+def _series_of(runs: Runs, run: ReportedRun, trial: TrialResult) -> ReportedTarget:
     return next(series for series in runs.series if series.run is run and series.target == trial.target.name)
 
 
@@ -120,7 +120,7 @@ def example_section(runs: Runs) -> Section:
     return case_section("examples", runs, cases=[one for run in runs.runs for one in _varied(_wrong(run))])
 
 
-def _wrong(run: Run) -> Iterator[_WrongClaim]:
+def _wrong(run: ReportedRun) -> Iterator[_WrongClaim]:
     for trial in map(run.found.trial, run.found.example_ids):
         yield from (_WrongClaim(run, trial, claim) for claim in trial.final_claims if claim.label == "CONTRADICTED")
 

@@ -17,7 +17,7 @@ from . import read_sections
 from .document import Cell, Line, Section, Table, linked, text_cell
 from .links import of_question, of_trial
 from .score_section import scored
-from .series import Run, Runs, Series
+from .series import ReportedRun, ReportedTarget, Runs
 from .study_section import Counted
 
 SHOWN = 8
@@ -49,7 +49,7 @@ SHORT_OUTCOMES = {"truncated": "cut off", "judge_failure": "not judged", "questi
 
 @dataclass(frozen=True)
 class _Best:
-    series: Series
+    series: ReportedTarget
     scenario_id: str
     share: float
     questions: int
@@ -83,7 +83,7 @@ def failure_sections(runs: Runs, counted: Counted) -> tuple[Section, ...]:
     )
 
 
-def _answered_fully(tallies: dict[Series, Tallies]) -> Iterator[tuple[str, str, str, int]]:
+def _answered_fully(tallies: dict[ReportedTarget, Tallies]) -> Iterator[tuple[str, str, str, int]]:
     """Questions to which every answer of every target was accurate and complete: topic, evidence, scenario, answers."""
     answered = {series: given for series, given in tallies.items() if given}
     if not answered:
@@ -99,7 +99,7 @@ def _answered_fully(tallies: dict[Series, Tallies]) -> Iterator[tuple[str, str, 
             yield (rule and rule.topic) or group, of_question(first, *question), scenario_id, answers
 
 
-def _best(series: Series, tallies: Tallies) -> list[_Best]:
+def _best(series: ReportedTarget, tallies: Tallies) -> list[_Best]:
     by_scenario: dict[str, list[float]] = {}
     for one in question_values(tallies):
         by_scenario.setdefault(one.question.scenario_id, []).append(one.value)
@@ -117,7 +117,7 @@ def _best(series: Series, tallies: Tallies) -> list[_Best]:
     return sorted(listed, key=lambda one: (-one.share, -one.questions, one.scenario_id))[:BEST]
 
 
-def _failed(series: Series, order: list[str]) -> tuple[Series, list[int], int, int, int]:
+def _failed(series: ReportedTarget, order: list[str]) -> tuple[ReportedTarget, list[int], int, int, int]:
     """Trials with each kind of failure, scored trials, and those with a refusal and with a fabricated specific."""
     errors = Counter(error for row in series.rows for error in row.errors)
     refusals, fabricated = (sum(getattr(row, name) for row in series.rows) for name in ("refusal", "fabricated"))
@@ -170,7 +170,7 @@ def error_sections(runs: Runs) -> tuple[Section, ...]:
     )
 
 
-def _example(runs: Runs, run: Run, error: CallError) -> Cell:
+def _example(runs: Runs, run: ReportedRun, error: CallError) -> Cell:
     """The trial of the example, with a link to its page if it has one."""
     trial_id = error.example.partition("|")[0]
     for series in runs.series:

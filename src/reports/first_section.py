@@ -20,10 +20,10 @@ from ..scoring.definitions import MEASURES, SHARES, Measure
 from ..text.count import counted
 from ..text.rounded import percent
 from . import read_sections
-from .document import Block, Figure, Line
+from .document import Block, ChartBlock, Line
 from .forest import ForestChart, ForestGroup, ForestPanel, ForestRow, Mark, Tick
 from .judge_section import judge_error_sentence
-from .series import Run, Runs, Series
+from .series import ReportedRun, ReportedTarget, Runs
 
 COUNSELORS = {"phone": "Counselors by phone", "face_to_face": "Counselors face to face"}
 OF_HUNDRED = tuple(Tick(share / 100, str(share)) for share in (0, 25, 50, 75, 100))
@@ -36,7 +36,7 @@ ROWS = 32
 
 @dataclass(frozen=True)
 class Answered:
-    series: Series
+    series: ReportedTarget
     found: Headline
 
 
@@ -62,7 +62,7 @@ def _mark(found: Estimated | CounselorShare) -> Mark:
     return Mark(found.value, None, None, value, note)
 
 
-def answer_figure(answered: Sequence[Answered]) -> Figure:
+def answer_figure(answered: Sequence[Answered]) -> ChartBlock:
     """Every target over all questions; where the study's were asked, these beside counselors."""
     rows = tuple(_row(one.series, one.found.complete, one.found.incorrect) for one in answered)
     compared = [(one.series, one.found.study) for one in answered if one.found.study]
@@ -72,16 +72,16 @@ def answer_figure(answered: Sequence[Answered]) -> Figure:
         groups = (ForestGroup("All questions", rows), ForestGroup(title, _beside(compared)))
     asked = max((one.found.complete for one in answered), key=lambda found: found.questions)
     size = f"{counted(asked.questions, 'different question')} in {counted(asked.units, asked.unit)}"
-    return Figure(
+    return ChartBlock(
         ForestChart("answer", "Complete answers and wrong answers", PANELS, groups),
         f"Dots are estimates from {size}; lines are 95% intervals, the range that fits the data. Other answers were "
         "incomplete or said nothing that helps.",
     )
 
 
-def group_figures(runs: Runs) -> tuple[Figure, ...]:
+def group_figures(runs: Runs) -> tuple[ChartBlock, ...]:
     """Every question group that is compared like for like: the targets, and counselors. A few groups per chart."""
-    by_number: dict[int, list[tuple[Series, ComparedGroups]]] = {}
+    by_number: dict[int, list[tuple[ReportedTarget, ComparedGroups]]] = {}
     for series in runs.series:
         for one in series.beside_counselors.groups.get("like", ()):
             by_number.setdefault(one.numbers[0], []).append((series, one))
@@ -98,10 +98,10 @@ def group_figures(runs: Runs) -> tuple[Figure, ...]:
         for place, start in enumerate(range(0, len(groups), each), 1)
         if (part := groups[start : start + each])
     ]
-    return tuple(Figure(chart, "The tables below have these numbers and the differences.") for chart in charts)
+    return tuple(ChartBlock(chart, "The tables below have these numbers and the differences.") for chart in charts)
 
 
-def _beside(compared: Sequence[tuple[Series, ComparedGroups]]) -> tuple[ForestRow, ...]:
+def _beside(compared: Sequence[tuple[ReportedTarget, ComparedGroups]]) -> tuple[ForestRow, ...]:
     """Targets, then counselors on the questions of the target that was asked most of them."""
     rows = [_row(series, *(one.outcomes[code].target for code in SHARES)) for series, one in compared]
     widest = max((one for _, one in compared), key=lambda one: len(one.numbers))
@@ -111,7 +111,7 @@ def _beside(compared: Sequence[tuple[Series, ComparedGroups]]) -> tuple[ForestRo
     return tuple(rows)
 
 
-def _row(series: Series, *found: Estimated) -> ForestRow:
+def _row(series: ReportedTarget, *found: Estimated) -> ForestRow:
     return ForestRow(series.chart_label, tuple(map(_mark, found)))
 
 
@@ -144,7 +144,7 @@ def first_blocks(runs: Runs, notices: int) -> tuple[Block, ...]:
     """What a reader sees first; `notices` is how many there are further down."""
     answered = [Answered(series, headline(series.rows, series.beside_counselors)) for series in runs.series]
     errors = [judge_error_sentence(series.judge_errors) for series in runs.series]
-    on_study: dict[tuple[int, ...], list[tuple[Series, ComparedGroups]]] = {}
+    on_study: dict[tuple[int, ...], list[tuple[ReportedTarget, ComparedGroups]]] = {}
     for one in answered:
         if one.found.study:
             on_study.setdefault(one.found.study.numbers, []).append((one.series, one.found.study))
@@ -178,12 +178,12 @@ class _Registered(NamedTuple):
     measure: Measure | None
     mode: str
     """Of the counselors, if it is a difference from them."""
-    targets: list[Series]
-    compared: list[tuple[Series, BesideCounselors]]
+    targets: list[ReportedTarget]
+    compared: list[tuple[ReportedTarget, BesideCounselors]]
     """On the questions that are compared like for like."""
 
 
-def _registered(runs: Runs, run: Run) -> _Registered | None:
+def _registered(runs: Runs, run: ReportedRun) -> _Registered | None:
     kept = run.found.manifest.registration
     if not kept:
         return None

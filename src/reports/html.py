@@ -25,10 +25,10 @@ from .document import (
     Block,
     Bullets,
     Cell,
+    ChartBlock,
     Column,
     Contents,
     Exhibit,
-    Figure,
     Paragraph,
     Section,
     Table,
@@ -166,7 +166,7 @@ def _of_block(block: Block) -> Iterator[str]:
             yield from (column.heading for column in block.in_report().columns)
         case Exhibit():
             yield from (label for label, _ in block.entries)
-        case Figure():
+        case ChartBlock():
             yield f"{block.chart.title} {block.beside}"
 
 

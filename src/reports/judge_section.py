@@ -15,7 +15,7 @@ from ..trials.tables import COUNTED
 from . import read_sections
 from .document import NOTHING, Section, percent, shown, size_of
 from .score_section import COVERAGE_COLUMNS, knows_tampered
-from .series import Runs, Series
+from .series import ReportedTarget, Runs
 
 
 def judging_section(runs: Runs) -> Section:
@@ -92,7 +92,7 @@ def bounds_text(error: JudgedShare, n: int | None = None) -> str:
     return "–".join(dict.fromkeys(ends)) + "%"
 
 
-def study_judge_errors(series: Series, numbers: Iterable[int]) -> dict[ShareName, JudgedShare]:
+def study_judge_errors(series: ReportedTarget, numbers: Iterable[int]) -> dict[ShareName, JudgedShare]:
     """By code: judge error in the share over these question groups of the published study."""
     questions = study_questions(series.run.found.rules)
     wanted = {question for number in numbers for question in questions.get(number, ())}

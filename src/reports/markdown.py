@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 
 from ..text.escape import inert
-from .document import NOTHING, Block, Bullets, Cell, Contents, Exhibit, Figure, Paragraph, Section, Table
+from .document import NOTHING, Block, Bullets, Cell, ChartBlock, Contents, Exhibit, Paragraph, Section, Table
 
 OPEN, CLOSE = "⟦", "⟧"
 """Around marked words; in the reply itself these characters become plain brackets."""
@@ -54,7 +54,7 @@ def _block(block: Block) -> Iterator[str]:
             if block.above is not None:
                 yield f"  - {_line(block.above)}"
             yield from (f"  - {label}: {_line(cells)}" for label, cells in block.entries)
-        case Figure():
+        case ChartBlock():
             yield f"![{_inert(block.chart.title)}](charts/{block.chart.name}.svg)"
             yield from ("", block.beside)
 

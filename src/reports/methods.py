@@ -17,7 +17,7 @@ from . import template
 from .markdown import notice_lines
 from .notices import notices_of
 from .run_section import confirmed_text, key_facts
-from .series import Run, Runs
+from .series import ReportedRun, Runs
 from .table_one import table_one
 
 METHODS_MD = "methods.md"
@@ -36,7 +36,7 @@ def notices_text(runs: Runs) -> Markup:
     return Markup("\n".join(notice_lines(one.cells for one in notices_of(runs))))  # noqa: S704 - without markup of others
 
 
-def times_of(run: Run) -> CallTimes | None:
+def times_of(run: ReportedRun) -> CallTimes | None:
     """When the targets were called."""
     plan, times = run.found.manifest.plan, run.calls.times
     called = [target for target in plan.targets if not plan.settings_of(target).recorded]

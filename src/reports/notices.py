@@ -12,7 +12,7 @@ from . import read_sections
 from .document import Bullets, Line, say, text_cell
 from .failure_section import nothing_scored
 from .run_section import SHORT_HASH, kinds_of
-from .series import Run, Runs
+from .series import ReportedRun, Runs
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ def notices_of(runs: Runs) -> Iterator[Notice]:
         yield replace(notice, cells=(*say(text_cell(which), ": "), *notice.cells)) if which else notice
 
 
-def _of_run(run: Run) -> Iterator[Notice]:
+def _of_run(run: ReportedRun) -> Iterator[Notice]:
     found, plan = run.found, run.found.manifest.plan
     marked = {target: sum(row.marked for row in found.of_target(target)) for target in found.plan_targets}
     blocks = read_sections.blocks(

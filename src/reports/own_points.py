@@ -6,12 +6,12 @@ from ..scoring.definitions import CODE_HEADINGS
 from ..trials.row import OwnCode
 from . import read_sections
 from .document import Section
-from .series import Runs, Series
+from .series import ReportedTarget, Runs
 
 
 def own_points_section(runs: Runs) -> Section | None:
     """Codes and points made by our own points, for each target and question that has two sets; None if none has."""
-    found: dict[tuple[Series, str, str], list[OwnCode]] = {}
+    found: dict[tuple[ReportedTarget, str, str], list[OwnCode]] = {}
     for series in runs.series:
         for row in series.rows:
             for own in row.own:

@@ -20,11 +20,11 @@ from ..findings.review import (
 from ..scoring.definitions import CODE_HEADINGS, ShareName
 from . import read_sections
 from .document import Section
-from .series import Run, Runs
+from .series import ReportedRun, Runs
 
 
 class _Read(NamedTuple):
-    run: Run
+    run: ReportedRun
     review: ReadReview
     agreement: ReviewAgreement
     headlines: dict[str, dict[ShareName, CorrectedHeadline]]
@@ -58,7 +58,7 @@ def review_sections(runs: Runs) -> Iterator[Section]:
         )
 
 
-def _read(run: Run) -> tuple[Run, _Read | str]:
+def _read(run: ReportedRun) -> tuple[ReportedRun, _Read | str]:
     review = read_review(run.found)
     if isinstance(review, str):
         return run, review

@@ -22,8 +22,8 @@ from . import read_sections
 from .charts import BINS, Histogram, HistogramRow
 from .document import (
     Cell,
+    ChartBlock,
     Column,
-    Figure,
     Paragraph,
     Section,
     Table,
@@ -37,7 +37,7 @@ from .document import (
 )
 from .forest import ForestChart, ForestGroup, ForestPanel, ForestRow, Mark, Tick
 from .links import of_question, of_scenario
-from .series import Runs, Series
+from .series import ReportedTarget, Runs
 
 LEAST_COVERED = 10
 """Question groups with the lowest key coverage that a report lists."""
@@ -67,13 +67,13 @@ def coverage_cells(share: ClusteredShare) -> tuple[Cell, ...]:
     return share_cell(share), count_cell(share.count), count_cell(share.n)
 
 
-def of_group(series: Series, scenario_id: str, group: str) -> ClusteredShare:
+def of_group(series: ReportedTarget, scenario_id: str, group: str) -> ClusteredShare:
     counts = series.run.found.group_claims.get(GroupKey(series.target, scenario_id, group))
     return group_coverage(counts or Counter())
 
 
 class _Group(NamedTuple):
-    series: Series
+    series: ReportedTarget
     scenario_id: str
     group: str
     share: ClusteredShare
@@ -188,7 +188,7 @@ def coverage_paragraphs(runs: Runs) -> list[Paragraph]:
     ]
 
 
-def _flow(series: Series, answered: Sequence[TrialOutcome], *, beyond: bool) -> list[int]:
+def _flow(series: ReportedTarget, answered: Sequence[TrialOutcome], *, beyond: bool) -> list[int]:
     """Planned trials and what happened to each: first those without an answer, then those with one."""
     outcomes = Counter(row.outcome for row in series.rows)
     more = len(series.rows) - series.planned
@@ -197,35 +197,35 @@ def _flow(series: Series, answered: Sequence[TrialOutcome], *, beyond: bool) -> 
     return [series.planned, *([max(0, more)] if beyond else []), max(0, -more), *lost, sum(ends), *ends]
 
 
-def _missing(runs: Runs) -> list[tuple[Series, int, list[Estimated]]]:
+def _missing(runs: Runs) -> list[tuple[ReportedTarget, int, list[Estimated]]]:
     """How many trials of a target lack a score, and the estimates with what these could change."""
     found = [(series, [estimate(series.rows, name) for name in SCORES]) for series in runs.series]
     most = [(series, max(one.missing for one in each), each) for series, each in found]
     return [one for one in most if one[1]]
 
 
-def _score_chart(runs: Runs) -> list[Figure]:
+def _score_chart(runs: Runs) -> list[ChartBlock]:
     if not any(scored(series.rows) for series in runs.series):
         return []
     panels = tuple(ForestPanel(heading, _QUARTERS) for heading in SCORE_HEADINGS.values())
     marks = tuple(ForestRow(one.chart_label, tuple(_mark(one, name) for name in SCORES)) for one in runs.series)
     chart = ForestChart("scores", "Scores with 95% intervals", panels, (ForestGroup("", marks),), stacked=True)
-    return [Figure(chart, SEE_TABLE)]
+    return [ChartBlock(chart, SEE_TABLE)]
 
 
-def _mark(series: Series, name: str) -> Mark:
+def _mark(series: ReportedTarget, name: str) -> Mark:
     found = estimate(series.rows, name)
     return Mark(found.value, found.low, found.high, estimate_text(found))
 
 
-def _tenths(series: Series) -> tuple[tuple[int, ...], int]:
+def _tenths(series: ReportedTarget) -> tuple[tuple[int, ...], int]:
     """How many scored trials are in each tenth of the accuracy scale, and how many had nothing to check."""
     values = values_of(series.rows, "accuracy")
     tenths = Counter(min(BINS - 1, int(round(value * BINS, 9))) for value in values)
     return tuple(tenths[place] for place in range(BINS)), scored(series.rows) - len(values)
 
 
-def _spread_chart(spread: Sequence[tuple[Series, tuple[int, ...], int]]) -> list[Figure]:
+def _spread_chart(spread: Sequence[tuple[ReportedTarget, tuple[int, ...], int]]) -> list[ChartBlock]:
     bars = [
         HistogramRow(
             series.chart_label, counts, (f"n={sum(counts)}", *((f"nothing to check: {empty}",) if empty else ()))
@@ -234,4 +234,4 @@ def _spread_chart(spread: Sequence[tuple[Series, tuple[int, ...], int]]) -> list
     ]
     if not any(sum(bar.counts) for bar in bars):
         return []
-    return [Figure(Histogram("accuracy", "Scored trials by accuracy", tuple(bars)), SEE_TABLE)]
+    return [ChartBlock(Histogram("accuracy", "Scored trials by accuracy", tuple(bars)), SEE_TABLE)]

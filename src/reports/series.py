@@ -21,7 +21,7 @@ from .links import of_everything, of_target
 
 
 @dataclass(frozen=True, eq=False)
-class Run:
+class ReportedRun:
     found: Findings
     judging: Judging | None
     name: str
@@ -33,10 +33,10 @@ class Run:
 
 
 @dataclass(frozen=True, eq=False)
-class Series:
+class ReportedTarget:
     """The trials of one target in one run."""
 
-    run: Run
+    run: ReportedRun
     target: str
     label: str
     place: int
@@ -73,8 +73,8 @@ class Series:
 
 @dataclass(frozen=True)
 class Runs:
-    runs: tuple[Run, ...]
-    series: tuple[Series, ...] = field(default=())
+    runs: tuple[ReportedRun, ...]
+    series: tuple[ReportedTarget, ...] = field(default=())
 
     @property
     def several(self) -> bool:
@@ -94,9 +94,9 @@ class Runs:
         run = Column("run", "text", "run", csv_only=not self.several)
         return (run, Column("target", "text", "target")) if target else (run,)
 
-    def lead(self, of: Series | Run) -> tuple[Cell, ...]:
+    def lead(self, of: ReportedTarget | ReportedRun) -> tuple[Cell, ...]:
         """The cells of `lead_columns`; they lead to the evidence behind the row."""
-        if isinstance(of, Run):
+        if isinstance(of, ReportedRun):
             return (linked(text_cell(of.name), of_everything(), pages_only=True),)
         return text_cell(of.run.name), linked(text_cell(of.target), of_target(of), pages_only=True)
 
@@ -111,13 +111,13 @@ def runs_of(findings: Sequence[Findings], judgings: Sequence[Judging | None]) ->
     for found in findings:
         name = found.manifest.run_id
         names.append(next(one for one in _with_numbers(name) if one not in names))
-    runs = tuple(Run(*one) for one in zip(findings, judgings, names, strict=True))
-    series: list[Series] = []
+    runs = tuple(ReportedRun(*one) for one in zip(findings, judgings, names, strict=True))
+    series: list[ReportedTarget] = []
     for run in runs:
         by_target: dict[str, list[Row]] = {target: [] for target in run.found.plan_targets}
         for row in run.found.rows:
             by_target.setdefault(row.target, []).append(row)
         for target, rows in by_target.items():
             label = f"{target} ({run.name})" if len(runs) > 1 else target
-            series.append(Series(run, target, label, len(series) + 1, tuple(rows)))
+            series.append(ReportedTarget(run, target, label, len(series) + 1, tuple(rows)))
     return Runs(runs, tuple(series))

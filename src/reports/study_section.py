@@ -27,12 +27,12 @@ from ..scoring.definitions import CODE_HEADINGS, MEASURES, SHARES, ShareName
 from ..text.rounded import rounded
 from . import read_sections
 from .charts import Bar, BarGroup, BarPanel, StackChart
-from .document import NOTHING, Cell, Column, Figure, Section, Table, linked, text_cell
+from .document import NOTHING, Cell, ChartBlock, Column, Section, Table, linked, text_cell
 from .judge_section import judge_error_cell, study_judge_errors
 from .links import of_study, of_study_group, slug
 from .own_points import own_points_section
 from .score_section import COVERAGE_COLUMNS, coverage_cells, of_group
-from .series import Runs, Series
+from .series import ReportedTarget, Runs
 
 MODE_NAMES = {"phone": "phone", "face_to_face": "face to face"}
 ANSWERS = ("yes", "no", "unsure")
@@ -66,7 +66,7 @@ class CodeCounts:
 
 
 class QuestionKey(NamedTuple):
-    series: Series
+    series: ReportedTarget
     scenario_id: str
     group: str
 
@@ -97,13 +97,13 @@ def count_codes(runs: Runs) -> Counted:
     return counted
 
 
-def _study_number(series: Series, scenario_id: str, group: str) -> int | None:
+def _study_number(series: ReportedTarget, scenario_id: str, group: str) -> int | None:
     """A group's number in the published study, if the scenario is one of the study's; else None."""
     rule = series.run.found.rules.get((scenario_id, group))
     return rule.study_group if rule and scenario_id in STUDY_SCENARIOS else None
 
 
-def by_study_group(counted: Counted, series: Series) -> dict[int, CodeCounts]:
+def by_study_group(counted: Counted, series: ReportedTarget) -> dict[int, CodeCounts]:
     """The groups of the published study, over both scenarios, in the order of their numbers."""
     found: dict[int, CodeCounts] = {}
     for (mine, scenario_id, group), counts in counted.items():
@@ -124,17 +124,17 @@ class _Row(NamedTuple):
 
 
 class _Target(NamedTuple):
-    series: Series
+    series: ReportedTarget
     kinds: list[tuple[Kind, list[tuple[ShareName, list[_Row]]]]]
     """For each kind of groups, the rows of one table per code."""
     differs: list[tuple[int, str]]
     """Groups whose rules still differ from the study's."""
     counts: dict[int, CodeCounts]
     """By group."""
-    figures: list[Figure]
+    figures: list[ChartBlock]
 
 
-def study_sections(runs: Runs, counted: Counted, figures: Sequence[Figure]) -> tuple[Section, ...]:
+def study_sections(runs: Runs, counted: Counted, figures: Sequence[ChartBlock]) -> tuple[Section, ...]:
     """The tables of the published study for each target, beside its counselors; and codes of all other questions.
 
     If there are figures of all targets, they come first, and the tables of each target are folded below them.
@@ -164,7 +164,9 @@ def study_sections(runs: Runs, counted: Counted, figures: Sequence[Figure]) -> t
     )
 
 
-def _target(series: Series, groups: Mapping[int, CodeCounts], found: HumanComparison, baseline: Baseline) -> _Target:
+def _target(
+    series: ReportedTarget, groups: Mapping[int, CodeCounts], found: HumanComparison, baseline: Baseline
+) -> _Target:
     rules = study_rules(series.run.found.rules)
     counts = {n: one for n, one in groups.items() if n in baseline.groups and one.n}
     numbers = {kind: [n for one in found.groups.get(kind, ()) for n in one.numbers if n in counts] for kind in CAPTIONS}
@@ -181,7 +183,7 @@ def _target(series: Series, groups: Mapping[int, CodeCounts], found: HumanCompar
     )
 
 
-def _tables(series: Series, found: HumanComparison, kind: Kind) -> list[tuple[ShareName, list[_Row]]]:
+def _tables(series: ReportedTarget, found: HumanComparison, kind: Kind) -> list[tuple[ShareName, list[_Row]]]:
     pooled = found.pooled.get(kind)
     listed = [*found.groups[kind], *([pooled] if pooled else [])]
     errors = [study_judge_errors(series, one.numbers) for one in listed]
@@ -191,7 +193,7 @@ def _tables(series: Series, found: HumanComparison, kind: Kind) -> list[tuple[Sh
     ]
 
 
-def _row(series: Series, one: ComparedGroups, code: ShareName, error: JudgedShare) -> _Row:
+def _row(series: ReportedTarget, one: ComparedGroups, code: ShareName, error: JudgedShare) -> _Row:
     beside = one.outcomes[code]
     target, number = beside.target, one.numbers[0]
     gaps = corrected_gaps(beside, error.corrected) if error.corrected else beside.gaps
@@ -206,7 +208,7 @@ def _row(series: Series, one: ComparedGroups, code: ShareName, error: JudgedShar
     )
 
 
-def _code_figure(series: Series, kind: Kind, bars: tuple[BarGroup, ...]) -> Figure:
+def _code_figure(series: ReportedTarget, kind: Kind, bars: tuple[BarGroup, ...]) -> ChartBlock:
     """One for each kind of group, so that each fits on a printed page."""
     chart = StackChart(
         f"study-codes-{slug(series.label)}-{series.place}-{slug(kind)}",
@@ -214,7 +216,7 @@ def _code_figure(series: Series, kind: Kind, bars: tuple[BarGroup, ...]) -> Figu
         tuple(CODE_HEADINGS.values()),
         (BarPanel(CAPTIONS[kind], bars),),
     )
-    return Figure(chart, "See the tables above and the counselors' table below for the numbers.")
+    return ChartBlock(chart, "See the tables above and the counselors' table below for the numbers.")
 
 
 def _bars(number: int, counts: CodeCounts, baseline: Baseline) -> BarGroup:
@@ -247,9 +249,9 @@ def question_table(runs: Runs, counted: Counted) -> Table:
     )
 
 
-def _topics(counted: Counted) -> Iterator[tuple[Series, str, CodeCounts, Estimated]]:
+def _topics(counted: Counted) -> Iterator[tuple[ReportedTarget, str, CodeCounts, Estimated]]:
     """Codes of the questions that are not from the published study, by scenario and target."""
-    pooled: dict[str, dict[Series, CodeCounts]] = {}
+    pooled: dict[str, dict[ReportedTarget, CodeCounts]] = {}
     for (series, scenario_id, group), counts in counted.items():
         if counts.n and not _study_number(series, scenario_id, group):
             pooled.setdefault(scenario_id, {}).setdefault(series, CodeCounts()).add(counts)

@@ -14,7 +14,7 @@ from ..trials.missing import MISSING
 from .csv import safe
 from .run_section import key_facts
 from .score_section import ANSWERED, OUTCOME_NAMES, UNANSWERED, knows_tampered
-from .series import Run, Runs, Series
+from .series import ReportedRun, ReportedTarget, Runs
 
 TABLE_ONE_CSV = "table1.csv"
 NOT_STATED = "not stated"
@@ -54,7 +54,7 @@ class Part:
                 named = ""
 
 
-def study_values(run: Run) -> tuple[Value, ...]:
+def study_values(run: ReportedRun) -> tuple[Value, ...]:
     """Characteristics of a run's study."""
     plan = run.found.manifest.plan
     scripts = plan.scenarios
@@ -98,7 +98,7 @@ def _shares(characteristic: str, levels: Sequence[str], of: int) -> Iterator[Val
         yield Value(characteristic, level, f"{count:,} ({percent(count / of)}%)")
 
 
-def target_values(series: Series, *, tampered: bool) -> tuple[Value, ...]:
+def target_values(series: ReportedTarget, *, tampered: bool) -> tuple[Value, ...]:
     """What happened to the trials of one target."""
     outcomes = Counter(row.outcome for row in series.rows)
     answered = [outcome for outcome in ANSWERED if tampered or outcome != "tampered"]

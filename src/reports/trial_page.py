@@ -55,7 +55,7 @@ decode = projection(
 """What a page shows of a result."""
 
 
-class Mark(NamedTuple):
+class ClaimMark(NamedTuple):
     """How a claim is marked in its trial; as HTML, a link to it."""
 
     kind: str
@@ -71,22 +71,22 @@ class Mark(NamedTuple):
         return f'<a href="{self.href}">{self.text}</a>'
 
 
-class Span(NamedTuple):
+class MarkedSpan(NamedTuple):
     start: int
     end: int
-    mark: Mark | None
+    mark: ClaimMark | None
     """None for a passage that the screen marked."""
     last: bool = True
     """Whether the claim's mark is written after it."""
 
 
-def marked_text(reply: str, spans: Sequence[Span]) -> Markup:
+def marked_text(reply: str, spans: Sequence[MarkedSpan]) -> Markup:
     """A reply with the words of its claims underlined; spans may overlap and may reach beyond its end."""
     size = len(reply)
     ordered = sorted((span for span in spans if span.start < min(span.end, size)), key=lambda span: span.start)
     cuts = sorted({0, size, *(span.start for span in ordered), *(min(span.end, size) for span in ordered)})
     parts: list[str] = []
-    over: list[Span] = []
+    over: list[MarkedSpan] = []
     clean = visible_lines(reply) == reply and not any(mark in reply for mark in "&<>")
     following = 0
     for start, end in pairwise(cuts):
@@ -107,7 +107,7 @@ def marked_text(reply: str, spans: Sequence[Span]) -> Markup:
     return Markup("".join(parts))  # noqa: S704 - its parts are escaped
 
 
-def _underlined(text: str, over: Sequence[Span]) -> str:
+def _underlined(text: str, over: Sequence[MarkedSpan]) -> str:
     """Words in the color of the heaviest claim over them, and outlined if the screen marked them."""
     claims = [span.mark for span in over if span.mark]
     screened = " k" if len(claims) < len(over) else ""
@@ -120,7 +120,7 @@ def _underlined(text: str, over: Sequence[Span]) -> str:
 class _Checked(NamedTuple):
     """A claim with a final record, and what is behind it."""
 
-    mark: Mark
+    mark: ClaimMark
     claim: FinalClaim
     against: Markup | None
     """The facts that it contradicts."""
@@ -194,7 +194,7 @@ class TrialPage:
     def more(self, trial: TrialResult, claim: FinalClaim) -> Markup:
         return Markup(self.behind(trial, claim) if self.behind else "")  # noqa: S704 - a page of ours
 
-    def _checked(self, mark: Mark, claim: FinalClaim, said: Callable[[str], list[str]]) -> _Checked:
+    def _checked(self, mark: ClaimMark, claim: FinalClaim, said: Callable[[str], list[str]]) -> _Checked:
         names, lines = claim.evidence, said(claim.claim_id)
         self.cited.update(names)
         if claim.label == "CONTRADICTED":
@@ -228,31 +228,33 @@ class TrialPage:
         return f"{LABEL_NAMES[verdict.label]}{by}{severity}.{f' {verdict.notes}' if verdict.notes else ''}"
 
 
-def _marks(trial: TrialResult, finals: Mapping[str, FinalClaim]) -> dict[str, Mark]:
+def _marks(trial: TrialResult, finals: Mapping[str, FinalClaim]) -> dict[str, ClaimMark]:
     """By claim; only claims with a final record have one. They are numbered within their turns."""
-    marks: dict[str, Mark] = {}
+    marks: dict[str, ClaimMark] = {}
     numbers: Counter[str | None] = Counter()
     for claim in trial.claims:
         if final := finals.get(claim.claim_id):
             numbers[claim.turn_id] += 1
             href = f"#{claim_anchor(trial.repetition, claim.claim_id)}"
-            marks[claim.claim_id] = Mark(LABEL_MARKS[final.label], numbers[claim.turn_id], href)
+            marks[claim.claim_id] = ClaimMark(LABEL_MARKS[final.label], numbers[claim.turn_id], href)
     return marks
 
 
-def _spans(trial: TrialResult, turn_id: str, claims: Sequence[Claim], marks: Mapping[str, Mark]) -> list[Span]:
+def _spans(
+    trial: TrialResult, turn_id: str, claims: Sequence[Claim], marks: Mapping[str, ClaimMark]
+) -> list[MarkedSpan]:
     """What is marked in a reply."""
     spans = []
     for claim in claims:
         mark, end = marks[claim.claim_id], max([span.end for span in claim.quote_spans], default=0)
-        spans += [Span(span.start, span.end, mark, span.end == end) for span in claim.quote_spans]
+        spans += [MarkedSpan(span.start, span.end, mark, span.end == end) for span in claim.quote_spans]
     for reading in trial.readings:
         if reading.turn_id == turn_id:
-            spans += [Span(passage.start, passage.end, None) for passage in reading.marked]
+            spans += [MarkedSpan(passage.start, passage.end, None) for passage in reading.marked]
     return spans
 
 
-def _quoted(claims: Sequence[Backing], marks: Mapping[str, Mark]) -> Markup:
+def _quoted(claims: Sequence[Backing], marks: Mapping[str, ClaimMark]) -> Markup:
     """Links to claims; a claim that has no mark is quoted."""
     return Markup(", ").join(marks.get(one.claim_id) or plain(f"“{' … '.join(one.quotes)}”") for one in claims)
 

@@ -7,7 +7,7 @@ from datetime import date
 from math import ceil, floor
 
 from ..records.series import Outcome
-from ..reports.document import Cell, Figure, number_cell, share_cell, shown
+from ..reports.document import Cell, ChartBlock, number_cell, share_cell, shown
 from ..reports.forest import Tick
 from ..reports.links import slug
 from ..reports.time_chart import EventLook, TimeChart, TimeEvent, TimePanel, TimePoint
@@ -61,7 +61,7 @@ def panel_title(outcome: Outcome) -> str:
     return f"{capital(outcome_name(outcome))}{', of 100' if outcome in SHARES else ''}"
 
 
-def chart_of(found: SeriesFindings, target: str, place: int, events: Sequence[Event]) -> Figure:
+def chart_of(found: SeriesFindings, target: str, place: int, events: Sequence[Event]) -> ChartBlock:
     """The chart of a target; `place` is its number on the page."""
     parts = found.by_target[target]
     periods = sorted({period for one in parts for period in one.lines[0].periods})
@@ -75,7 +75,7 @@ def chart_of(found: SeriesFindings, target: str, place: int, events: Sequence[Ev
         tuple(Tick(times[period], period) for period in sorted(times)),
         tuple(TimeEvent(event.number, times[event.period], _LOOKS.get(event.kind, "other")) for event in events),
     )
-    return Figure(chart, CAPTION)
+    return ChartBlock(chart, CAPTION)
 
 
 def _panel(outcome: Outcome, parts: Sequence[TargetSegment], times: dict[str, float]) -> TimePanel:

@@ -14,7 +14,7 @@ from starlette.routing import Route
 
 from ..reports.evidence_script import Script, scripts_of
 from ..reports.evidence_shell import safe, safe_lines
-from ..reports.trial_page import LABEL_NAMES, Mark, Span, marked_text
+from ..reports.trial_page import LABEL_NAMES, ClaimMark, MarkedSpan, marked_text
 from ..schemas import FactInView, Label, Severity
 from ..store.strict_json import derive_seed
 from ..text.count import counted
@@ -141,7 +141,7 @@ LABELS: tuple[tuple[Label, str, str], ...] = (
     ("NOT_IN_KEY", "3", "Not in the key: the key neither confirms nor contradicts it"),
 )
 SEVERITIES: tuple[tuple[Severity, str], ...] = (("high", "h"), ("medium", "m"), ("low", "l"))
-_MARK = Mark("O", 1, "#claim")
+_MARK = ClaimMark("O", 1, "#claim")
 
 
 class ReviewPages:
@@ -323,9 +323,9 @@ def _conversation(task: Task, quotes: Sequence[str], how: str) -> Iterator[str]:
     yield _turn("reply", f"The reply, {how}", marked_text(about.reply, _spans(about.reply, quotes)))
 
 
-def _spans(reply: str, quotes: Sequence[str]) -> list[Span]:
+def _spans(reply: str, quotes: Sequence[str]) -> list[MarkedSpan]:
     places = [(start, start + len(quote)) for quote in quotes if (start := reply.find(quote)) >= 0]
-    return [Span(start, end, _MARK, last=False) for start, end in places]
+    return [MarkedSpan(start, end, _MARK, last=False) for start, end in places]
 
 
 def _problems(problems: Sequence[str]) -> Iterator[str]:

@@ -21,7 +21,7 @@ from ..findings.review import is_review
 from ..records.model_name import is_person
 from ..reports.evidence import Evidence
 from ..reports.evidence_script import Script, scripts_of
-from ..reports.series import Runs, Series, runs_of
+from ..reports.series import ReportedTarget, Runs, runs_of
 from ..reports.trial_page import decode
 from ..schemas import Manifest, TrialResult
 from ..series.folder import FOLDER
@@ -236,7 +236,7 @@ class OpenRun:
         return Evidence(self.runs)
 
     @cached_property
-    def series(self) -> dict[str, Series]:
+    def series(self) -> dict[str, ReportedTarget]:
         """By target."""
         return {one.target: one for one in self.runs.series}
 

@@ -26,7 +26,7 @@ from src.reports import evidence, evidence_shell, links, report_folder, template
 from src.reports.evidence import evidence_pages as pages_of
 from src.reports.evidence_shell import page_bytes, safe, safe_lines
 from src.reports.series import Runs, runs_of
-from src.reports.trial_page import Mark, Span, marked_text
+from src.reports.trial_page import ClaimMark, MarkedSpan, marked_text
 from src.reports.write import write_files, write_report
 from src.schemas import QuoteSpan, TrialResult
 from src.scoring.definitions import CODE_HEADINGS
@@ -447,24 +447,24 @@ def test_a_page_says_that_nothing_may_be_loaded() -> None:
 # Marks
 
 
-def marks(count: int) -> list[Mark]:
-    return [Mark("SCNO"[n % 4], n + 1, f"#c{n}") for n in range(count)]
+def marks(count: int) -> list[ClaimMark]:
+    return [ClaimMark("SCNO"[n % 4], n + 1, f"#c{n}") for n in range(count)]
 
 
 @st.composite
-def marked_replies(draw: st.DrawFn) -> tuple[str, list[Span]]:
+def marked_replies(draw: st.DrawFn) -> tuple[str, list[MarkedSpan]]:
     reply = draw(st.text("ab <>&\n", min_size=1, max_size=40))
     places = st.integers(0, len(reply) + 5)
     spans = []
     for mark in marks(draw(st.integers(0, 6))):
         start = draw(places)
-        spans.append(Span(start, start + draw(st.integers(1, 12)), draw(st.sampled_from([mark, mark, None]))))
+        spans.append(MarkedSpan(start, start + draw(st.integers(1, 12)), draw(st.sampled_from([mark, mark, None]))))
     return reply, spans
 
 
 @given(marked_replies())
 @settings(max_examples=300)
-def test_marks_may_overlap_and_every_word_stays(case: tuple[str, list[Span]]) -> None:
+def test_marks_may_overlap_and_every_word_stays(case: tuple[str, list[MarkedSpan]]) -> None:
     reply, spans = case
     made = marked_text(reply, spans)
     found = parsed(f"<div>{made}</div>")
@@ -478,8 +478,8 @@ def test_marks_may_overlap_and_every_word_stays(case: tuple[str, list[Span]]) ->
 
 
 def test_the_heaviest_claim_gives_the_color() -> None:
-    supported, contradicted = Mark("S", 1, "#s"), Mark("C", 2, "#c")
-    made = marked_text("one two three", [Span(0, 7, supported), Span(4, 13, contradicted)])
+    supported, contradicted = ClaimMark("S", 1, "#s"), ClaimMark("C", 2, "#c")
+    made = marked_text("one two three", [MarkedSpan(0, 7, supported), MarkedSpan(4, 13, contradicted)])
     assert made == (
         '<a class="m S" href="#s">one </a><a class="m C" href="#c">two</a><sup class="S"><a href="#s">S1</a></sup>'
         '<a class="m C" href="#c"> three</a><sup class="C"><a href="#c">C2</a></sup>'

@@ -13,7 +13,7 @@ import pytest
 from markdown_it import MarkdownIt
 
 from src.reports.charts import svg
-from src.reports.document import Contents, Exhibit, Figure, say, shown, text_cell, words
+from src.reports.document import ChartBlock, Contents, Exhibit, say, shown, text_cell, words
 from src.reports.forest import Tick
 from src.reports.html import blocks_html
 from src.reports.html import html as html_of
@@ -122,10 +122,10 @@ def test_readers_who_do_not_see_the_chart_hear_every_value(found: SeriesFindings
 
 def test_events_in_the_chart_are_those_of_the_table_below_it(found: SeriesFindings) -> None:
     first = series_page(found).first
-    figures = [place for place, block in enumerate(first) if isinstance(block, Figure)]
+    figures = [place for place, block in enumerate(first) if isinstance(block, ChartBlock)]
     assert len(figures) == len(found.by_target) == 2
     drawn, table = first[figures[1]], first[figures[1] + 1]
-    assert isinstance(drawn, Figure) and isinstance(drawn.chart, TimeChart)
+    assert isinstance(drawn, ChartBlock) and isinstance(drawn.chart, TimeChart)
     numbers = [event.number for event in drawn.chart.events]
     lines = "".join(blocks_html([table]))
     assert numbers == [n for n, event in enumerate(found.events, 1) if event.subject in ("", CHANGED)]
@@ -133,7 +133,7 @@ def test_events_in_the_chart_are_those_of_the_table_below_it(found: SeriesFindin
     assert all(f">{number}</td>" in lines for number in numbers)
     assert "served by changed-b, before by changed-a" in lines
     steady = first[figures[0]]
-    assert isinstance(steady, Figure) and isinstance(steady.chart, TimeChart)
+    assert isinstance(steady, ChartBlock) and isinstance(steady.chart, TimeChart)
     about = [n for n, event in enumerate(found.events, 1) if event.subject == ""]
     assert [event.number for event in steady.chart.events] == about != numbers, "only what concerns this target"
 
