@@ -11,7 +11,7 @@ import pytest
 from src.series.folder import POINTS
 from src.store.run_folder import SERIES
 from src.workbench.run_folders import RunFolders
-from src.workbench.view_pages import SeriesViews, runs_page, trial_page
+from src.workbench.view_app import SeriesPages, runs_page, trial_page
 from tests.findings.made_series import Made, make_series
 from tests.findings.report_run import small_run
 
@@ -25,24 +25,24 @@ def runs(tmp_path: Path) -> Path:
 
 def test_series_are_listed_above_runs_and_their_runs_are_not(runs: Path) -> None:
     folders = RunFolders(runs)
-    (head,) = SeriesViews(folders).heads()
-    assert (head.name, head.title, head.period, head.points) == ("monthly", "Monthly check", "2026-06", 2)
     assert [one.name for one in folders.heads()] == ["other"]
-    page = runs_page(folders.heads(), [head])
-    assert page.index('href="/series/monthly"') < page.index('href="/runs/other/report.html"')
-    assert "no alarm" in page and "2026-06" in page
+    page = runs_page(folders)
+    assert page.index('href="/series/monthly">Monthly check<') < page.index('href="/runs/other/report.html"')
+    assert page.count('href="/series/') == 1
+    for label, text in (("last point", "2026-06"), ("verdict", "no alarm"), ("points", "2")):
+        assert f'data-label="{label}">{text}</td>' in page
 
 
 def test_a_link_on_the_page_leads_to_the_trial_of_that_point(runs: Path) -> None:
     folders = RunFolders(runs)
-    page = SeriesViews(folders).page("monthly")
+    page = SeriesPages(folders).page("monthly")
     assert page is not None
     found = re.findall(r'href="/runs/([^/"]+)/trials/([^"]+)">Trial in (2026-\d\d)<', page)
     assert {period for _, _, period in found} == {"2026-05", "2026-06"}
     for name, trial_id, period in found:
         run = folders.open(unquote(name))
         assert run and f"/points/{period}/run/" in run.folder.as_posix() and run.series_name == "monthly"
-        opened = trial_page(run, unquote(trial_id), [])
+        opened = trial_page(run, unquote(trial_id))
         assert opened and 'href="/series/monthly"' in opened, "and back"
     assert len(re.findall(r'<th scope="row"><a href="/runs/[^/"]+/report.html"><bdi>2026-', page)) == 8, (
         "in every table"
@@ -53,12 +53,12 @@ def test_a_folder_of_one_series_can_be_viewed(runs: Path) -> None:
     folders = RunFolders(runs / "monthly")
     assert list(folders.series()) == ["monthly"] and folders.heads() == []
     assert set(folders.folders()) == {"monthly:2026-05:run:20260503T060000Z", "monthly:2026-06:run:20260603T060000Z"}
-    assert "There is no run" not in runs_page([], SeriesViews(folders).heads())
+    assert "There is no run" not in runs_page(folders)
 
 
 @pytest.mark.parametrize("name", ["..", "monthly/../monthly", "", "other", "monthly:2026-05:run:20260503T060000Z"])
 def test_only_names_of_the_listing_are_series(runs: Path, name: str) -> None:
-    assert SeriesViews(RunFolders(runs)).page(name) is None
+    assert SeriesPages(RunFolders(runs)).page(name) is None
 
 
 def test_symbolic_links_are_not_followed(runs: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
@@ -74,12 +74,12 @@ def test_symbolic_links_are_not_followed(runs: Path, tmp_path_factory: pytest.Te
 def test_a_run_outside_of_what_is_served_is_named_and_not_linked(runs: Path) -> None:
     """A point can be a run that was made elsewhere."""
     (runs / "monthly" / "points" / "2026-05").rename(runs / "monthly" / "moved")
-    page = SeriesViews(RunFolders(runs)).page("monthly")
+    page = SeriesPages(RunFolders(runs)).page("monthly")
     assert page and "is missing" in page and "monthly%3A2026-05" not in page and "monthly%3A2026-06" in page
 
 
 def test_a_page_is_made_again_when_a_point_is_added(runs: Path) -> None:
-    views = SeriesViews(RunFolders(runs))
+    views = SeriesPages(RunFolders(runs))
     before = views.page("monthly")
     assert views.page("monthly") is before
     later = make_series(runs.parent / f"{runs.name}-later", Made(months=3, january=None, change=1))
@@ -92,5 +92,6 @@ def test_a_page_is_made_again_when_a_point_is_added(runs: Path) -> None:
 def test_a_damaged_series_does_not_hide_the_others(runs: Path) -> None:
     path = runs / "monthly" / POINTS
     path.write_bytes(path.read_bytes().replace(b"2026-05", b"2026-04", 1))
-    (head,) = SeriesViews(RunFolders(runs)).heads()
-    assert head.verdict.startswith("damaged")
+    page = runs_page(RunFolders(runs))
+    assert 'data-label="verdict">damaged: verify says what is wrong</td>' in page
+    assert 'href="/runs/other/report.html"' in page

@@ -16,12 +16,13 @@ from functools import cached_property
 from urllib.parse import parse_qs
 
 from starlette.datastructures import Headers, MutableHeaders
+from starlette.exceptions import HTTPException
 from starlette.requests import Request
-from starlette.responses import HTMLResponse, PlainTextResponse, RedirectResponse, Response
+from starlette.responses import PlainTextResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from ..store.strict_json import clean_text
-from .frame import SCRIPT_PATH, STYLE_PATH, page
+from .frame import SCRIPT_PATH, STYLE_PATH, shown
 
 COOKIE = "medicare_eval_"
 """Followed by the port: programs on the same host share their cookies."""
@@ -47,11 +48,6 @@ WRONG_S = 1.0
 """A wrong password takes so long, one at a time."""
 LONGEST_LOGIN, SLOWEST_LOGIN_S = 4_000, 10.0
 CLOSED = "This page is open only with the link that the program printed when it started."
-
-
-def form_token(session: str) -> str:
-    """What every form of a session must contain."""
-    return hashlib.sha256(f"form|{session}".encode()).hexdigest()[:32]
 
 
 @dataclass(frozen=True)
@@ -138,7 +134,7 @@ class AccessCheck:
         password = self._access.password
         if password is not None:
             if request.method != "POST":
-                return HTMLResponse(_password_page())
+                return shown("password", wrong=False)
             try:
                 async with asyncio.timeout(SLOWEST_LOGIN_S):
                     fields = await posted(request, LONGEST_LOGIN) or {}
@@ -148,7 +144,7 @@ class AccessCheck:
                 given = fields.get("password", [""])[0]
                 if not hmac.compare_digest(given.encode("utf-8", "replace"), password.encode()):
                     await asyncio.sleep(WRONG_S)
-                    return HTMLResponse(_password_page("This is not the password."), 403)
+                    return shown("password", 403, wrong=True)
         answer = RedirectResponse("/", 303)
         answer.set_cookie(self._cookie, self._access.session(token), httponly=True, samesite="lax", path="/")
         return answer
@@ -167,18 +163,6 @@ async def posted(request: Request, longest: int) -> dict[str, list[str]] | None:
         return parse_qs(body.decode("utf-8"), keep_blank_values=True, max_num_fields=1_000)
     except ValueError:
         return None
-
-
-def _password_page(problem: str = "") -> str:
-    told = f'<div class="problems" role="alert"><p>{problem}</p></div>' if problem else ""
-    body = [
-        "<h1>Password</h1>",
-        told,
-        '<form class="note" method="post"><label for="password">Password of this start</label>',
-        '<p><input id="password" name="password" type="password" required autofocus autocomplete="off"></p>',
-        '<p><button type="submit">Open</button></p></form>',
-    ]
-    return page("Password", body)
 
 
 def _with_headers(send: Send) -> Send:
@@ -208,32 +192,13 @@ def note_in(fields: Fields, name: str) -> str:
 
 
 def token_of(request: Request) -> str:
-    """What the forms of this session contain."""
-    return form_token(request.scope["session"])
+    """What every form of this session must contain."""
+    return hashlib.sha256(f"form|{request.scope['session']}".encode()).hexdigest()[:32]
 
 
-def token_field(token: str) -> str:
-    return f'<input type="hidden" name="{TOKEN_FIELD}" value="{token}">'
-
-
-async def read_form(request: Request, longest: int = LARGEST_FORM) -> Fields | None:
-    """The fields of a form of this session; None if it is none, longer than so many bytes, or from elsewhere."""
-    fields = await posted(request, longest)
-    if fields is None:
-        return None
-    same = hmac.compare_digest(one(fields, TOKEN_FIELD).encode("utf-8", "replace"), token_of(request).encode())
-    return fields if same else None
-
-
-def not_ours() -> Response:
-    return PlainTextResponse(NOT_OURS, 403)
-
-
-def missing() -> Response:
-    body = ["<h1>Not here</h1>", '<p>There is no such page. <a href="/">Back to the start</a></p>']
-    return HTMLResponse(page("Not here", body), 404)
-
-
-async def missing_page(request: Request, error: Exception) -> Response:
-    """For addresses that no route has."""
-    return missing()
+async def read_form(request: Request, longest: int = LARGEST_FORM) -> Fields:
+    """The fields of a form of this session. It is refused if it is longer than so many bytes, or from elsewhere."""
+    fields = await posted(request, longest) or {}
+    if not hmac.compare_digest(one(fields, TOKEN_FIELD).encode("utf-8", "replace"), token_of(request).encode()):
+        raise HTTPException(403, NOT_OURS)
+    return fields

@@ -12,7 +12,7 @@ import json
 import secrets
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 
@@ -30,10 +30,9 @@ from ..records.target import TargetSettings
 from ..schemas import (
     AdjudicatorInput,
     AdjudicatorReply,
+    ClaimInView,
     Decision,
-    Label,
     PlannedScenario,
-    Severity,
     TrialResult,
     Verdict,
     VerifierInput,
@@ -41,20 +40,6 @@ from ..schemas import (
 )
 from ..store.strict_json import derive_seed
 from ..text.fence import Unwrapped, unwrap
-
-_FORM_WORDS = {
-    "is NOT_IN_KEY, so it must cite nothing": "is “not in the key”, so no fact may be ticked",
-    "is SUPPORTED, so it must cite at least one id": "is “supported”, so tick at least one fact that says so",
-    "is CONTRADICTED, so it must cite at least one id": "is “contradicted”, so tick at least one fact that it breaks",
-    "needs severity low, medium or high if CONTRADICTED, and none otherwise": "needs a severity",
-    "has a severity more than one grade below the severity_if_wrong of the fact it contradicts": (
-        "has a severity more than one grade below the one that the fact states (“severity if wrong”)"
-    ),
-    "cites a disallowed claim, which cannot support anything": (
-        "is “supported” by what no answer may claim, which cannot support anything"
-    ),
-}
-"""What the rules for judges say, in the words of the form."""
 
 
 @dataclass(frozen=True)
@@ -64,23 +49,10 @@ class QuestionPlace:
     trial: str
     stage: str
     turn: str
-    part: str
 
     @classmethod
     def of(cls, call: str) -> QuestionPlace:
-        trial, stage, turn, judge, *_ = call.split("|")
-        return cls(trial, stage, turn, judge.partition(".")[2])
-
-
-@dataclass(frozen=True)
-class PersonVerdict:
-    """What a person said about a claim."""
-
-    person: str
-    label: Label
-    evidence: tuple[str, ...] = ()
-    severity: Severity = "none"
-    notes: str = ""
+        return cls(*call.split("|")[:3])
 
 
 @dataclass(frozen=True)
@@ -91,12 +63,14 @@ class Kept:
     person: str
     text: str
 
-    def verdicts(self) -> Iterator[tuple[str, PersonVerdict]]:
-        """What it says, by claim."""
+    @property
+    def place(self) -> QuestionPlace:
+        return QuestionPlace.of(self.call)
+
+    def verdicts(self) -> tuple[Verdict, ...]:
         document = json.loads(self.text)
         document.pop("canary", None)
-        for one in VerifierOutput.model_validate_json(json.dumps(document)).verdicts:
-            yield one.claim_id, PersonVerdict(self.person, one.label, one.evidence, one.severity, one.notes)
+        return VerifierOutput.model_validate_json(json.dumps(document)).verdicts
 
 
 @dataclass(frozen=True)
@@ -120,40 +94,33 @@ class Task:
         return self.place.stage == "adjudicator"
 
     @cached_property
-    def shown(self) -> VerifierInput | AdjudicatorInput:
+    def shown(self) -> VerifierInput:
         return (AdjudicatorInput if self.settles else VerifierInput).model_validate_json(self.sent.input)
 
-    def answer(self, said: PersonVerdict) -> str:
+    @property
+    def claim(self) -> ClaimInView:
+        return self.shown.claims[0]
+
+    def answer(self, said: Verdict) -> str:
         """The answer as a judge gives it."""
-        claim_id = self.shown.claims[0].claim_id
-        reply: AdjudicatorReply | VerifierOutput
+        reply: AdjudicatorReply | VerifierOutput = VerifierOutput(verdicts=(said,))
         if self.settles:
-            reply = AdjudicatorReply(decisions=(Decision(claim_id=claim_id, label=said.label, notes=said.notes),))
-        else:
-            verdict = Verdict(
-                claim_id=claim_id, label=said.label, evidence=said.evidence, severity=said.severity, notes=said.notes
-            )
-            reply = VerifierOutput(verdicts=(verdict,))
+            decision = Decision(claim_id=said.claim_id, label=said.label, notes=said.notes)
+            reply = AdjudicatorReply(decisions=(decision,))
         return json.dumps({"canary": self.sent.canary, **reply.model_dump(mode="json")}, ensure_ascii=False)
 
-    def problems(self, said: PersonVerdict) -> tuple[str, ...]:
-        """What is wrong with an answer, by the rules for every judge, in the words of the form."""
+    def problems(self, said: Verdict) -> list[str]:
+        """What is wrong with an answer, by the rules for every judge."""
         check = self.question.request.check
-        claim_id = self.shown.claims[0].claim_id
-        found = [one.removeprefix(f"{claim_id} ") for one in check(self.answer(said))] if check else []
-        return tuple(_FORM_WORDS.get(one, one) for one in found)
+        return [one.removeprefix(f"{said.claim_id} ") for one in check(self.answer(said))] if check else []
 
-    def off_topic(self, said: PersonVerdict) -> bool:
+    def off_topic(self, said: Verdict) -> bool:
         """Whether the facts cited seem to be about something else. A person is asked, and may insist."""
         shown = self.shown
         if isinstance(shown, AdjudicatorInput):
             return False
-        claim = shown.claims[0]
-        verdict = Verdict(
-            claim_id=claim.claim_id, label=said.label, evidence=said.evidence, severity=said.severity, notes=""
-        )
         asked = AskedTurn(plan_year=shown.plan_year, question=shown.question, earlier=shown.earlier_questions)
-        return off_topic(verdict, claim, Shown(asked, shown.answer_key, shown.background_facts))
+        return off_topic(said, shown.claims[0], Shown(asked, shown.answer_key, shown.background_facts))
 
 
 @dataclass(eq=False)
@@ -261,7 +228,7 @@ class ReviewState:
             for task in self.tasks(person)
         )
 
-    async def save(self, task: Task, said: PersonVerdict) -> bool:
+    async def save(self, task: Task, said: Verdict) -> bool:
         """Keep an answer; True once it is on disk."""
         text = task.answer(said)
         if not await self.people.submit(task.name, text):
@@ -269,12 +236,15 @@ class ReviewState:
         self.said[task.name] = Kept(task.name, task.person, text)
         return True
 
-    def verdicts(self, place: QuestionPlace, claim_id: str) -> Iterator[PersonVerdict]:
-        """What reviewers said about a claim so far."""
+    def verdicts(self, place: QuestionPlace, claim_id: str) -> Iterator[tuple[str, Verdict]]:
+        """What reviewers said about a claim so far, by person."""
         for kept in self.said.values():
-            there = QuestionPlace.of(kept.call)
-            if (there.trial, there.turn, there.stage) == (place.trial, place.turn, "verifier"):
-                yield from (said for about, said in kept.verdicts() if about == claim_id)
+            if kept.place == replace(place, stage="verifier"):
+                yield from ((kept.person, said) for said in kept.verdicts() if said.claim_id == claim_id)
+
+    def claim_text(self, place: QuestionPlace, claim_id: str) -> str:
+        result = self.trials.get(place.trial)
+        return next((one.text for one in result.claims if one.claim_id == claim_id), claim_id) if result else claim_id
 
     def doubts(self, trial: str, claim_id: str) -> list[str]:
         """What readers had said of the judges' verdict on a claim."""
