@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from src.schemas import QuoteSpan
-from src.text.claim_matching import LEAST_OVERLAP, Pair, Placed, best_pairs, ranked_pairs
+from src.text.quotes import LEAST_OVERLAP, Pair, Placed, best_pairs, ranked_pairs
 
 SPANS = st.builds(lambda at, length: QuoteSpan(start=at, end=at + length), st.integers(0, 60), st.integers(1, 14))
 CLAIMS = st.lists(

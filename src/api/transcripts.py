@@ -13,10 +13,16 @@ from ..agents.questioner import holds, question
 from ..errors import InputError
 from ..inputs.transcripts.align import read_map
 from ..inputs.transcripts.assemble import ConversationDraft, ImportOptions, draft, kind_of
-from ..inputs.transcripts.collect import CollectSession, Unfinished, unfinished
+from ..inputs.transcripts.collect import (
+    CollectSession,
+    Unfinished,
+    plan_collection,
+    refuse_repeated,
+    save_all,
+    unfinished,
+)
 from ..inputs.transcripts.read_file import decoded, read_transcript
 from ..inputs.transcripts.redact import RedactionRules
-from ..inputs.transcripts.save import plan_collection, refuse_repeated, save_all
 from ..inputs.transcripts.utterances import AskedScript, ScriptTurn
 from ..planning.clock import today
 from ..planning.library import Library

@@ -114,11 +114,6 @@ class RunBudget:
             await self._settled.wait()
         return most
 
-    @property
-    def has_reserved(self) -> bool:
-        """Whether anything is set aside for calls that are not settled."""
-        return self.budget.reserved > 0
-
     def reserve_in_batch(self, request: CallSize) -> float | None:
         """Set aside the most a call may cost in a batch, without waiting; None: it could pass the limit."""
         most = worst_case(self._prices[request.model], request.characters, request.max_tokens, batch=True)

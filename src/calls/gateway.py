@@ -257,7 +257,8 @@ class LiveGateway:
             record = await self._checked_refusal(record, breaker)
         await self._keep(record)
         if asks_long:
-            stop.ask(_asked_to_wait(provider, retry_after_s or 0))
+            wait = f"{retry_after_s or 0:.0f} seconds (Retry-After), longer than the retry deadline"
+            stop.ask(f"{provider} asked us to wait {wait}. Resume the run later.")
         return Attempted(record, backoff_s(number, derive_seed(request.seed, name), retry_after_s))
 
     async def _checked_refusal(self, record: CallRecord, breaker: Breaker) -> CallRecord:
@@ -384,11 +385,6 @@ def call_record(
         search=reply.search if reply else None,
         format=FORMAT,
     )
-
-
-def _asked_to_wait(provider: str, seconds: float) -> str:
-    wait = f"{seconds:.0f} seconds (Retry-After), longer than the retry deadline"
-    return f"{provider} asked us to wait {wait}. Resume the run later."
 
 
 def recorded_attempt(recorded: Recorded, call: str, request: ModelRequest) -> CallRecord | None:

@@ -239,7 +239,8 @@ class BatchSender:
                 sent += await self._send(chunk)
                 self._stop.check()
         budget = self._open.budget
-        if by_model and not waits and not sent and not self._open.batches and budget and not budget.has_reserved:
+        nothing_open = not self._open.batches and not (budget and budget.budget.reserved)
+        if by_model and not waits and not sent and budget and nothing_open:
             self._stop.ask(PASSES_MAX_COST)
         return sent
 

@@ -74,7 +74,7 @@ class People:
         stop.check()
         if self._stop is None:
             self._stop = stop
-            stop.listen(self._let_go)
+            stop.listen(lambda: self.give_up(Stopping(stop.reason)))
         question = WaitingCall(name, person, request, asyncio.get_running_loop().create_future())
         self.questions[name] = question
         self._count(0)
@@ -120,9 +120,6 @@ class People:
         for question in self.questions.values():
             if not question.answer.done():
                 question.answer.set_exception(error)
-
-    def _let_go(self) -> None:
-        self.give_up(Stopping(self._stop.reason if self._stop else ""))
 
     async def _stop_when_idle(self, stop: Stop) -> None:
         while not stop.event.is_set():

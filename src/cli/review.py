@@ -82,11 +82,6 @@ def export(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _check_installed() -> None:
-    if any(find_spec(name) is None for name in NEEDED):
-        raise ConfigError(f"The pages need two more packages. Run: python -m pip install {PACKAGES}")
-
-
 def _say_who_reaches(place: OpenSocket) -> None:
     if not place.here_only:
         print("Other machines can reach it, with the password. Nothing is encrypted: use it in a network you trust.")
@@ -94,7 +89,8 @@ def _say_who_reaches(place: OpenSocket) -> None:
 
 def place_for(port: int | None, host: str) -> OpenSocket:
     """Where pages will be served, before anything is written."""
-    _check_installed()
+    if any(find_spec(name) is None for name in NEEDED):
+        raise ConfigError(f"The pages need two more packages. Run: python -m pip install {PACKAGES}")
     from ..workbench.serve import check_password, open_place
 
     place = open_place(port, host)

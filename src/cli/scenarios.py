@@ -42,7 +42,7 @@ from . import tables
 def validate(arguments: argparse.Namespace) -> int:
     library = Library(arguments.facts, arguments.invented_plans)
     found = lint_files(arguments.scenario, library, today())
-    problems = found.all_as_errors() if arguments.strict else found.errors
+    problems = [*found.errors, *found.warnings] if arguments.strict else found.errors
     if not arguments.strict:
         for warning in found.warnings:
             print(f"medicare-eval: warning: {warning}", file=sys.stderr)
@@ -100,7 +100,8 @@ def show_scenarios(arguments: argparse.Namespace) -> int:
 
 def show_facts(arguments: argparse.Namespace) -> int:
     facts = list_facts(_files(arguments), _library(arguments), arguments.plan_year)
-    print(_as_json([_fact_fields(row) for row in facts]) if arguments.json else _fact_text(facts))
+    rows = [{"scenario_id": row.scenario_id, **row.fact.model_dump(mode="json", exclude={"only"})} for row in facts]
+    print(_as_json(rows) if arguments.json else _fact_text(facts))
     return 0
 
 
@@ -155,10 +156,6 @@ def import_scenarios(arguments: argparse.Namespace) -> int:
 
 def _as_json(rows: Sequence[dict[str, Any]]) -> str:
     return json.dumps(rows, indent=2, ensure_ascii=False)
-
-
-def _fact_fields(row: FactRow) -> dict[str, Any]:
-    return {"scenario_id": row.scenario_id, **row.fact.model_dump(mode="json", exclude={"only"})}
 
 
 def _list_table(rows: Sequence[ScenarioRow]) -> str:

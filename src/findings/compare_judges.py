@@ -1,6 +1,6 @@
 """Two judgings of the same transcripts, claim by claim: which labels and codes changed, and what each side said.
 
-Claims may have been extracted again, so they are matched within a reply by what they quote (`text.claim_matching`).
+Claims may have been extracted again, so they are matched within a reply by what they quote (`text.quotes`).
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import NamedTuple
 from .. import storage
 from ..errors import InputError
 from ..schemas import Claim, FinalClaim, Manifest, RunPlan, TrialResult
-from ..text.claim_matching import Pair, Placed, best_pairs, ranked_pairs
+from ..text.quotes import Pair, Placed, best_pairs, ranked_pairs
 from .read_run import software_version
 from .rule_judge import offline_notices
 

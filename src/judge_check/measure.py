@@ -33,7 +33,7 @@ from ..scoring.points import group_of
 from ..scoring.study_codes import CodingInput, study_codes
 from ..stats.confusion import JudgedGold, precision, precision_with_spurious
 from ..store.strict_json import fingerprint
-from ..text.claim_matching import Placed, best_pairs, ranked_pairs, words_of
+from ..text.quotes import Placed, best_pairs, ranked_pairs, words_of
 from .gold import Gold, GoldItem, verdict_of
 from .judge_reply import JudgedReply
 
@@ -246,7 +246,7 @@ def _extractor(model: str, judged: Sequence[JudgedReply], matched: Sequence[Matc
 
 # Which extracted claims are which gold claims. Pure functions.
 #
-# Pairs of claims are found and ranked by `text.claim_matching`, and the best is taken first, each claim once. Then:
+# Pairs of claims are found and ranked by `text.quotes`, and the best is taken first, each claim once. Then:
 #
 # - An extracted claim that is left over is a part of the gold claim that it fits best.
 # - A gold claim that is left over shares the extracted claim that fits it best, if that claim's text has most words of

@@ -80,7 +80,8 @@ def _verdict(claim: ClaimInView, task: VerifierInput) -> Verdict:
         )
     # A figure of the question may be the person's own.
     opposed = () if said.figures & figures(asked) else tuple(closest)
-    if not (broken or opposed) or same or not _speaks_plainly(claim.text):
+    speaks_plainly = not _NOT_PLAIN.search(claim.text) and not _UNNAMED.intersection(spoken(claim.text)[:2])
+    if not (broken or opposed) or same or not speaks_plainly:
         return none
     return Verdict(
         claim_id=claim.claim_id,
@@ -96,10 +97,6 @@ def _closest(compared: Mapping[FactInView, SentenceDifference]) -> dict[FactInVi
     about = {fact: difference for fact, difference in compared.items() if difference.kind != "other"}
     best = max((difference.shared for difference in about.values()), default=0.0)
     return {fact: difference for fact, difference in about.items() if difference.shared == best}
-
-
-def _speaks_plainly(text: str) -> bool:
-    return not _NOT_PLAIN.search(text) and not _UNNAMED.intersection(spoken(text)[:2])
 
 
 def _is_quoted(claim: ClaimInView, said: Reading, question: str) -> bool:

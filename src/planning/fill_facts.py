@@ -235,7 +235,7 @@ def background_for(plan_year: int, library: Library, states: Iterable[object] = 
     waiting: dict[str, str] = {}
     """What says that a figure is not published, to the id of the first fact that says so."""
     left_out: dict[str, str] = {}
-    day = _day_in(plan_year, library.today)
+    day = min(max(library.today, date(plan_year, 1, 1)), date(plan_year, 12, 31))  # of the plan year, the nearest
     codes = {library.state_code(state) for state in states}
     for fact in library.facts.values():
         if fact.states and not codes.intersection(fact.states):
@@ -253,11 +253,6 @@ def background_for(plan_year: int, library: Library, states: Iterable[object] = 
         else:
             facts.append(filled)
     return Background(tuple(facts), left_out)
-
-
-def _day_in(plan_year: int, today: date) -> date:
-    """Today, or the day of the plan year that is nearest to it."""
-    return min(max(today, date(plan_year, 1, 1)), date(plan_year, 12, 31))
 
 
 def _does_not_hold(fact: BackgroundFact, plan_year: int, day: date) -> str | None:

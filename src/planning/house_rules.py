@@ -20,8 +20,7 @@ from ..schemas import SLOT, Persona, PlannedScenario, Rubric, Scenario, Scripted
 from ..store.input_files import problems_of
 from ..text.figures import figures, kind, telling
 from ..text.formula import names_in
-from ..text.patterns import load_patterns
-from ..text.states import STATES
+from ..text.patterns import STATES, load_patterns
 from .fill_facts import FREE_NAMES
 from .library import Library
 from .rubrics import SPECIFICATION, load_rubric, rubric_files

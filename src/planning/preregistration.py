@@ -33,6 +33,8 @@ _SAME = (
     "policy",
 )  # fmt: skip
 """Fields copied from the plan as they are."""
+_SAID = (" was added", " was removed", ": its content changed")
+_SHORT = (" added", " removed", "")
 _POINTS = ("required_points", "partial_points", "background")
 
 
@@ -233,14 +235,10 @@ def _members(what: str, was: Sequence[str], now: Sequence[str]) -> Iterator[str]
         yield f"{what}: their order changed"
 
 
-def _hashes(what: str, was: Mapping[str, str], now: Mapping[str, str]) -> Iterator[str]:
+def _hashes(what: str, was: Mapping[str, str], now: Mapping[str, str], said: Sequence[str] = _SAID) -> Iterator[str]:
     for name in dict.fromkeys((*was, *now)):
-        if name not in was:
-            yield f"{what} {name} was added"
-        elif name not in now:
-            yield f"{what} {name} was removed"
-        elif was[name] != now[name]:
-            yield f"{what} {name}: its content changed"
+        if was.get(name) != now.get(name):
+            yield f"{what} {name}{said[0 if name not in was else 1 if name not in now else 2]}"
 
 
 def _fields(what: str, was: Record, now: Record) -> Iterator[str]:
@@ -284,14 +282,14 @@ def _scenarios(was: Sequence[RegisteredScenario], now: Sequence[RegisteredScenar
 def _changes(was: RegisteredScenario, now: RegisteredScenario) -> Iterator[str]:
     if was == now:
         return
-    key = [*_changed("fact", was.facts, now.facts)]
+    key = [*_hashes("fact", was.facts, now.facts, _SHORT)]
     if was.points_sha256 != now.points_sha256:
         key.append("its points")
     if was.disallowed_sha256 != now.disallowed_sha256:
         key.append("its disallowed claims")
     if key:
         yield f"its key changed ({', '.join(key)})"
-    turns = [*_changed("turn", was.turns, now.turns)]
+    turns = [*_hashes("turn", was.turns, now.turns, _SHORT)]
     if turns:
         yield f"its questions changed ({', '.join(turns)})"
     if was.rest_sha256 != now.rest_sha256:
@@ -299,13 +297,3 @@ def _changes(was: RegisteredScenario, now: RegisteredScenario) -> Iterator[str]:
         yield f"something{more or ' other than its key and its words'} changed (persona, knobs, order or rubric)"
     elif not key and not turns:
         yield "its file changed, but neither its questions nor its key"
-
-
-def _changed(what: str, was: Mapping[str, str], now: Mapping[str, str]) -> Iterator[str]:
-    for name in dict.fromkeys((*was, *now)):
-        if name not in was:
-            yield f"{what} {name} added"
-        elif name not in now:
-            yield f"{what} {name} removed"
-        elif was[name] != now[name]:
-            yield f"{what} {name}"

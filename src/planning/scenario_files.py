@@ -49,17 +49,14 @@ def matches(argument: str) -> dict[Path, str]:
     A path or glob that begins with `scenarios/` and matches nothing here is looked up in the bundled bank.
     """
     if argument.startswith(PACK_PREFIX):
-        return _in_folder(pack_folder(argument.removeprefix(PACK_PREFIX)), argument)
+        folder = pack_folder(argument.removeprefix(PACK_PREFIX))
+        return {path: f"{argument}/{path.relative_to(folder).as_posix()}" for path in _below(folder)}
     here = {path: path.as_posix() for path in files_at(argument)}
     path, bank = Path(argument), data_folder("scenarios")
     if here or path.parts[:1] != (bank.name,) or Path(bank.name).exists():
         return here
     bundled = files_at(str(bank.joinpath(*path.parts[1:])))
     return {path: path.relative_to(bank.parent).as_posix() for path in bundled}
-
-
-def _in_folder(folder: Path, name: str) -> dict[Path, str]:
-    return {path: f"{name}/{path.relative_to(folder).as_posix()}" for path in _below(folder)}
 
 
 def _below(folder: Path) -> list[Path]:

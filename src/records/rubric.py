@@ -20,18 +20,6 @@ Scope = Literal["question", "conversation"]
 """Where claims can make a point: in answers to the question that requires it, or anywhere in the conversation."""
 
 
-def _is_high(grade: str) -> bool:
-    return grade == "high"
-
-
-def _is_question(scope: str) -> bool:
-    return scope == "question"
-
-
-def _is_counts(hedged: str) -> bool:
-    return hedged == "counts"
-
-
 class ClosedScale(Record):
     """A question outside the four levels: only whether the answer says yes, no or neither."""
 
@@ -63,18 +51,20 @@ class GroupRule(Record):
     """Whether accurate_incomplete exists here; if not, a part of the answer is not_substantive."""
     material_from: Grade = "medium"
     """A contradiction must be at least this severe to make an answer incorrect."""
-    background_from: Grade = Field(default="high", exclude_if=_is_high)
+    background_from: Grade = Field(default="high", exclude_if=lambda grade: grade == "high")
     """The same for a contradiction of background facts alone, which are not about the question."""
     referral_alone: Literal["not_substantive", "accurate_complete"] = "not_substantive"
     """The code of an answer that makes no point but says it cannot know, or refers elsewhere."""
     fabricated: Literal["incorrect", "incorrect_unless_complete", "noted"] = "noted"
     """What a fabricated specific does, if no fact of the key supports it."""
-    hedged: Literal["counts", "accurate_incomplete", "not_substantive"] = Field(default="counts", exclude_if=_is_counts)
+    hedged: Literal["counts", "accurate_incomplete", "not_substantive"] = Field(
+        default="counts", exclude_if=lambda hedged: hedged == "counts"
+    )
     """The best code of an answer of which every claim that makes a point sounds unsure ("I believe so")."""
     not_material: tuple[Ident, ...] = Field(default=(), exclude_if=is_absent)
     """Library facts, or facts of the key, that do not bear on this decision: to contradict them is a minor error."""
     closed: ClosedScale | None = None
-    points_from: Scope = Field(default="question", exclude_if=_is_question)
+    points_from: Scope = Field(default="question", exclude_if=lambda scope: scope == "question")
     """Where a point of this group may be made to count toward its study code."""
     study_points: tuple[StudyPoint, ...] = Field(default=(), exclude_if=is_absent)
     """The study's points, if they are not those of the scenario's turns. The code then goes by them, and the turns'
@@ -124,7 +114,7 @@ class Rubric(Record):
     default: GroupRule
     """For questions in no group that is named below."""
     groups: dict[Ident, GroupRule]
-    points_from: Scope = Field(default="question", exclude_if=_is_question)
+    points_from: Scope = Field(default="question", exclude_if=lambda scope: scope == "question")
     """Where a point may be made to count toward completeness."""
     study_codes: bool = Field(default=True, exclude_if=bool)
     """Whether questions get study codes besides the scores."""

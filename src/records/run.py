@@ -53,14 +53,6 @@ MAX_SHARDS = 500
 BatchMode = Literal["none", "judges"]
 
 
-def _is_none_mode(value: object) -> bool:
-    return value == "none"
-
-
-def _is_reply(value: object) -> bool:
-    return value == "reply"
-
-
 def is_zero(value: float) -> bool:
     return value == 0
 
@@ -180,7 +172,7 @@ class RunPlan(Record):
     """Times each verifier judges the sampled trials again, with other seeds."""
     judge_sample: float = Field(default=0.25, gt=0, le=1)
     """Share of trials that are judged again."""
-    isolation: Isolation = Field(default="reply", exclude_if=_is_reply)
+    isolation: Isolation = Field(default="reply", exclude_if=lambda value: value == "reply")
     """Runs of formats 1 and 2 verified all claims of a reply in one call."""
     audit_sample: float = Field(default=0.0, ge=0, le=1, exclude_if=is_zero)
     """With `flagged`: share of unmarked replies that are verified both ways, so that the difference can be reported."""
@@ -305,7 +297,7 @@ class RunLimits(Record):
     """By provider; `*` is every provider that is not named."""
     max_outage_s: float = 1_800.0
     """Seconds a model may give no answer to anything before the run stops."""
-    batch: BatchMode = Field(default="none", exclude_if=_is_none_mode)
+    batch: BatchMode = Field(default="none", exclude_if=lambda mode: mode == "none")
     """Which calls go into batches."""
 
 

@@ -24,11 +24,9 @@ _LONGEST = 300
 _LARGEST = 10**12
 
 
-def _dime(amount: Decimal) -> Decimal:
-    return amount.quantize(_DIME, ROUND_HALF_UP)
-
-
-_CALLS: dict[str, Callable[..., Decimal]] = {"min": min, "max": max, "abs": abs, "dime": _dime}
+_CALLS: dict[str, Callable[..., Decimal]] = {
+    "min": min, "max": max, "abs": abs, "dime": lambda amount: amount.quantize(_DIME, ROUND_HALF_UP),
+}  # fmt: skip
 _ONE_ARGUMENT = ("abs", "dime")
 
 

@@ -25,3 +25,8 @@ def load_words(file: Path) -> dict[str, frozenset[str]]:
 
 WORDS = load_words(Path(__file__).with_name("words.toml"))
 """The lists of this package."""
+_STATES = Path(__file__).with_name("states.txt").read_text(encoding="utf-8").splitlines()
+STATES = frozenset(
+    text.casefold() for name, _, code in (row.rpartition(" ") for row in _STATES) for text in (name, code)
+)
+"""The states, the District of Columbia and the territories, by name and postal code, as `str.casefold` writes them."""

@@ -9,7 +9,7 @@ from typing import Any
 
 from src.findings.compare_judges import JudgesCompared, compare_judges
 from src.schemas import Claim, Label, QuoteSpan, RunPlan, TrialResult
-from src.text.claim_matching import LEAST_OVERLAP
+from src.text.quotes import LEAST_OVERLAP
 from tests.cases import each_case
 from tests.findings.made_runs import write_run
 from tests.findings.report_run import code, coded, verdict

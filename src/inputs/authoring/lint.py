@@ -24,9 +24,6 @@ class Linted:
     warnings: list[str] = field(default_factory=list)
     """House rules that are broken; with `--strict`, these are errors too."""
 
-    def all_as_errors(self) -> list[str]:
-        return [*self.errors, *self.warnings]
-
 
 def lint_files(patterns: Sequence[str], library: Library, today: date) -> Linted:
     """Every problem of every file; a file that cannot be read is one error."""

@@ -13,7 +13,6 @@ from typing import Any
 from pydantic import TypeAdapter, ValidationError
 
 from ...errors import InputError, StorageError
-from ...planning.house_rules import BrokenRule
 from ...planning.library import Library
 from ...planning.scenario_files import ScenarioFile
 from ...records.answer_key import LibraryFactId
@@ -61,7 +60,7 @@ def import_workbook(path: FilePath, folder: FilePath, library: Library, today: d
             found.data.append(data)
             for problem in lint(file, library, today):
                 listed = found.errors if problem.error else found.warnings
-                listed.append(f"{path}: {_lint_fault(draft, problem)}")
+                listed.append(f"{path}: {_located(draft, problem.where, problem.what)}")
         else:
             found.errors += [f"{path}: {fault}" for fault in made]
     return found
@@ -108,10 +107,6 @@ def _more_faults(drafts: Sequence[ScenarioDraft], faults: Sequence[Fault]) -> It
                 fault = _located(draft, problem.field, problem.text)
                 if problem.field not in _ACROSS_ROWS and fault.place not in places:
                     yield fault
-
-
-def _lint_fault(draft: ScenarioDraft, problem: BrokenRule) -> Fault:
-    return _located(draft, problem.where, problem.what)
 
 
 def _located(draft: ScenarioDraft, where: str | None, text: str) -> Fault:

@@ -18,8 +18,7 @@ from pathlib import Path
 from typing import get_args
 
 from ...records.citation import OFFICIAL, HostClass
-from ...text.patterns import load_words
-from ...text.states import STATES
+from ...text.patterns import STATES, load_words
 
 WORDS = load_words(Path(__file__).with_name("words.toml"))
 """The lists of this package."""

@@ -62,13 +62,13 @@ def assemble(alignment: Alignment, kind: ConversationKind) -> Assembled:
             side: Side = "question" if index in asked else "other" if is_caller else "reply"
             places[index] = UtterancePlace(match.turn_id, side)
         made[match.turn_id] = _turn(alignment, match, indices, places, kind)
-    turns = tuple(made.get(match.turn_id) or _not_asked(match) for match in alignment.matches)
+    turns = tuple(
+        made.get(match.turn_id)
+        or RecordedTurn(turn_id=match.turn_id, outcome="not_asked", answered_early=match.asked_with)
+        for match in alignment.matches
+    )
     before = tuple(_aside(alignment, index) for index in range(edges[0]))
     return Assembled(turns, before, places)
-
-
-def _not_asked(match: Match) -> RecordedTurn:
-    return RecordedTurn(turn_id=match.turn_id, outcome="not_asked", answered_early=match.asked_with)
 
 
 def _aside(alignment: Alignment, index: int) -> Aside:

@@ -61,7 +61,7 @@ def read_labeled(text: str, where: str) -> Iterator[Utterance]:
         elif not speaker:
             continue  # a title or a note above the first label
         else:
-            said += _joint(line, blank) + line.strip()
+            said += ("\n\n" if blank else "\n" if _BULLET.match(line) else " ") + line.strip()
             blank = False
     yield Utterance(speaker, said.strip(), at)
 
@@ -86,10 +86,6 @@ def _label_of(match: re.Match[str]) -> str:
     if len(name.split()) > MOST_LABEL_WORDS or name.lower().split()[0] in _NOT_NAMES or match["text"].startswith("//"):
         return ""
     return _SAID.sub("", name)
-
-
-def _joint(line: str, blank: bool) -> str:
-    return "\n\n" if blank else "\n" if _BULLET.match(line) else " "
 
 
 def read_chat(text: str, where: str) -> Iterator[Utterance]:

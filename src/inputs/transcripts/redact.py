@@ -90,7 +90,8 @@ def redact(utterances: Sequence[Utterance], rules: RedactionRules | None = None)
 def find_personal(text: str, rules: RedactionRules) -> list[PersonalText]:
     """What is personal in a text, without overlaps, in order."""
     plain = folded(text)
-    found = [*find_numbers(plain), *find_addresses(plain), *find_in_context(plain), *find_names(plain, rules.names)]
+    found = [*find_numbers(plain), *_emails(plain), *_streets(plain), *_births(plain), *_codes(plain)]
+    found += find_names(plain, rules.names)
     known = [re.findall(r"\w+", folded(one).lower()) for one in rules.fictional]
     found = [one for one in found if not _is_fictional(one, plain, known)]
     old = {place for one in _PLACEHOLDER.finditer(plain) for place in range(*one.span())}
@@ -213,12 +214,6 @@ _OFFICIAL = re.compile(r"(?i)medicare premium|collection center|cms\b|social sec
 _DIRECTIONS = WORDS["directions"]
 
 
-def find_addresses(text: str) -> Iterator[PersonalText]:
-    """Street addresses with a house number, post boxes and e-mail addresses, in folded text."""
-    yield from _emails(text)
-    yield from _streets(text)
-
-
 def _emails(text: str) -> Iterator[PersonalText]:
     for one in _EMAIL.finditer(text):
         yield personal_text("EMAIL", text, *one.span())
@@ -292,12 +287,6 @@ def _is_street(text: str, one: re.Match[str]) -> bool:
 # What is personal because of the words around it: dates of birth, member ids, driver's licenses.
 
 _PLAN_ID = re.compile(r"[HRSE]\d{4}(?:\d{3}){0,2}")
-
-
-def find_in_context(text: str) -> Iterator[PersonalText]:
-    """Everything that the words around it make personal, in folded text."""
-    yield from _births(text)
-    yield from _codes(text)
 
 
 def _births(text: str) -> Iterator[PersonalText]:

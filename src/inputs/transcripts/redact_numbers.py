@@ -51,7 +51,8 @@ def find_numbers(text: str) -> list[PersonalText]:
     """Personal numbers in folded text."""
     laws = [one.span() for one in PATTERNS["laws"].finditer(text)]
     found = [one for one in _written(text) if not any(start < one.end and one.start < end for start, end in laws)]
-    masked = [*((one.start, one.end) for one in found), *masks(text)]
+    masked = [(one.start, one.end) for one in found]
+    masked += [one.span() for pattern in MASKS for one in pattern.finditer(text)]
     found += _last_four(text)
     for run in runs(text, masked):
         found += _medicare_numbers(run)
@@ -60,11 +61,6 @@ def find_numbers(text: str) -> list[PersonalText]:
             if not (before in ("H", "R", "S", "E") and len(chars_of(row)) in (4, 7, 10)):  # a plan's contract number
                 found += _recited(row, text)
     return found
-
-
-def masks(text: str) -> list[tuple[int, int]]:
-    """Places of figures that are not personal."""
-    return [one.span() for pattern in MASKS for one in pattern.finditer(text)]
 
 
 def is_toll_free(digits: str) -> bool:
