@@ -20,7 +20,7 @@ from ..errors import IntegrityError
 from ..findings.estimates import estimate
 from ..findings.human_comparison import STUDY_SCENARIOS
 from ..findings.processes import Piece
-from ..schemas import QuestionCode, RunPlan
+from ..schemas import QuestionCode
 from ..scoring.definitions import CODE_HEADINGS, MEASURES, SCORE_HEADINGS, SHARES
 from ..text.rounded import rounded
 from ..trials.row import Row
@@ -62,6 +62,8 @@ class ScenarioPagePlan:
 
     series: ReportedTarget
     scenario_id: str
+    rows: Sequence[Row]
+    """All trials of the scenario."""
     number: int
     of: int
     trial_pages: tuple[TrialPagePlan, ...]
@@ -77,7 +79,8 @@ class ScenarioPagePlan:
 
 def scenarios_of(series: ReportedTarget) -> dict[str, list[Row]]:
     """The trials of each scenario: scenarios in the order of the plan, trials by variant and repetition."""
-    order = _script_order(series.run.found.manifest.plan)
+    scripts = series.run.found.manifest.plan.scenarios
+    order = {(one.scenario.scenario_id, one.variant): place for place, one in enumerate(scripts)}
     found: dict[str, list[Row]] = {scenario_id: [] for scenario_id, _ in order}
     for row in series.rows:
         found.setdefault(row.scenario_id, []).append(row)
@@ -86,35 +89,23 @@ def scenarios_of(series: ReportedTarget) -> dict[str, list[Row]]:
     return found
 
 
-def _script_order(plan: RunPlan) -> dict[tuple[str, str | None], int]:
-    return {(one.scenario.scenario_id, one.variant): place for place, one in enumerate(plan.scenarios)}
-
-
 def planned_pages(runs: Runs) -> Iterator[ScenarioPagePlan]:
     """Every scenario page of every target. A scenario without trials has one empty page."""
     for series in runs.series:
         for scenario_id, rows in scenarios_of(series).items():
-            parts = list(_parts(_trial_pages(rows)))
+            parts = list(_parts(list(_trial_pages(rows))))
             for number, part in enumerate(parts, 1):
-                yield ScenarioPagePlan(series, scenario_id, number, len(parts), part)
+                yield ScenarioPagePlan(series, scenario_id, rows, number, len(parts), part)
 
 
-def _trial_pages(rows: list[Row]) -> list[TrialPagePlan]:
+def _trial_pages(rows: list[Row]) -> Iterator[TrialPagePlan]:
     by_file: dict[str, list[Row]] = {}
     for row in rows:
         by_file.setdefault(links.file_of_row(row), []).append(row)
     files = list(by_file)
-    pages = []
-    for place, (file, mine) in enumerate(by_file.items()):
-        before = files[place - 1] if place and _same_script(by_file[files[place - 1]], mine) else None
-        following = files[place + 1] if place + 1 < len(files) else None
-        after = following if following and _same_script(by_file[following], mine) else None
-        pages.append(TrialPagePlan(file, tuple(mine), before, after))
-    return pages
-
-
-def _same_script(first: list[Row], second: list[Row]) -> bool:
-    return first[0].variant == second[0].variant
+    for before, (file, mine), after in zip(["", *files], by_file.items(), [*files[1:], ""], strict=False):
+        near = [one if one and by_file[one][0].variant == mine[0].variant else None for one in (before, after)]
+        yield TrialPagePlan(file, tuple(mine), *near)
 
 
 def _parts(pages: list[TrialPagePlan]) -> Iterator[tuple[TrialPagePlan, ...]]:
@@ -190,13 +181,13 @@ def _page(title: str, part: str, *values: object) -> Page:
     return Page(title, template.macro("evidence_pages", part, *values))
 
 
-def scenario_page(plan: ScenarioPagePlan, script: Script, rows: Sequence[Row], coded: Sequence[Coded]) -> Page:
-    """The page; `rows` are all trials of the scenario, `coded` those on this page."""
-    counts, otherwise = code_counts(rows), _counted_otherwise(rows)
+def scenario_page(plan: ScenarioPagePlan, script: Script, coded: Sequence[Coded]) -> Page:
+    """A scenario: its trials with their codes, and each question with every answer's code."""
+    counts, otherwise = code_counts(plan.rows), _counted_otherwise(plan.rows)
     groups = list(dict.fromkeys((*script.groups, *counts)))
     cited = {fact for group in groups for point in script.points_of(group) for fact in point.split("|")}
     title = f"{plan.scenario_id}, {plan.series.label}"
-    return _page(title, "scenario", plan, script, rows, coded, groups, counts, otherwise, cited)
+    return _page(title, "scenario", plan, script, coded, groups, counts, otherwise, cited)
 
 
 class _Line(NamedTuple):
@@ -258,9 +249,8 @@ def study_page(series: ReportedTarget, scripts: Scripts) -> Page:
                 group.total.update(group.scripts[-1][2])
     primary = series.beside_counselors.primary
     shares = [(primary.outcomes[code].target.value, MEASURES[code].caption.lower()) for code in SHARES if primary]
-    known = [one for one in shares if one[0] is not None]
     in_order = [groups[number] for number in sorted(groups)]
-    return _page(f"Study groups, {series.label}", "study", series, primary, known, in_order)
+    return _page(f"Study groups, {series.label}", "study", series, primary, shares, in_order)
 
 
 _MARKED = "These pages are derived from runs. medicare-eval report replaces this folder as a whole.\n"
@@ -290,10 +280,6 @@ class Evidence:
     @cached_property
     def plans(self) -> tuple[ScenarioPagePlan, ...]:
         return tuple(planned_pages(self._runs))
-
-    @cached_property
-    def _rows(self) -> dict[ReportedTarget, dict[str, list[Row]]]:
-        return {series: scenarios_of(series) for series in self._runs.series}
 
     @cached_property
     def _makers(self) -> dict[str, Callable[[], Page]]:
@@ -343,7 +329,7 @@ class Evidence:
             coded = [_coded(row, trial.study_codes) for row, trial in zip(rows, found, strict=True)]
         scripts = self._scripts[plan.series.run].items()
         shared = next(script for (name, _), script in scripts if name == plan.scenario_id)
-        return scenario_page(plan, shared, self._rows[plan.series][plan.scenario_id], coded)
+        return scenario_page(plan, shared, coded)
 
     def _script(self, run: ReportedRun, trials: TrialPagePlan) -> Script:
         script = self._scripts[run].get(trials.script)

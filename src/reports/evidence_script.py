@@ -35,21 +35,9 @@ class Script:
     def disallowed(self) -> dict[str, str]:
         return {claim.claim_id: claim.statement for claim in self.scenario.answer_key.disallowed()}
 
-    def link(self, name: str) -> Markup:
-        """A link to the source of a fact on the same page."""
-        return self.shown("link", name)
-
     def statement(self, name: str) -> Markup:
         """What a fact says, or a claim that no answer may make."""
         return self.shown("statement", name)
-
-    def cited(self, name: str) -> Markup:
-        """A fact or disallowed claim by its id: a link to its source, and its statement."""
-        return self.shown("cited", name)
-
-    def point(self, name: str) -> Markup:
-        """A point by its name: the facts of which any one makes it."""
-        return self.shown("point", name)
 
     def source(self, name: str) -> Markup:
         """Title, place, address, dates and status of a fact's source."""
@@ -60,11 +48,10 @@ class Script:
         return template.macro("facts", "sources", self, sorted(cited, key=_in_order))
 
     def shown(self, part: str, name: str | tuple[str, ...]) -> Markup:
-        """What the template `facts` makes of a fact, a point, or several facts; made once."""
-        found = self._made.get((part, name))
-        if found is None:
-            found = self._made[part, name] = template.macro("facts", part, self, name)
-        return found
+        """What a macro of `facts.html.j2` makes of a fact, a point, or several facts; made once."""
+        if (part, name) not in self._made:
+            self._made[part, name] = template.macro("facts", part, self, name)
+        return self._made[part, name]
 
     @cached_property
     def study_words(self) -> dict[str, str]:

@@ -160,34 +160,23 @@ class TrialPage:
         codes: dict[str, list[QuestionCode]] = {}
         for code in trial.study_codes:
             codes.setdefault(code.turn_ids[-1] if code.turn_ids else "", []).append(code)
-            for points in (code, code.own) if code.own else (code,):
-                for name in (*points.points_missed, *(one.point for one in points.points_met)):
-                    self.cited.update(name.split("|"))
-            self.cited.update(fact for one in code.partial_points_met for fact in one.point.split("|"))
+            points = [*code.points_met, *code.partial_points_met, *(code.own.points_met if code.own else ())]
+            missed = (*code.points_missed, *(code.own.points_missed if code.own else ()))
+            self.cited.update(fact for name in (*missed, *(one.point for one in points)) for fact in name.split("|"))
         said = self._said(trial)
         turns = []
         for exchange in trial.conversation:
             turn_id = exchange.turn_id
             claims = [claim for claim in trial.claims if claim.turn_id == turn_id]
             marked = [claim for claim in claims if claim.claim_id in marks]
+            reply = marked_text(exchange.reply, _spans(trial, turn_id, marked, marks)) if exchange.reply else Markup()
+            checked = [self._checked(marks[one.claim_id], finals[one.claim_id], said) for one in marked]
+            unchecked = [f"{one.type}: {one.text}" for one in claims if one.claim_id not in finals]
+            rejected = [one for one in trial.rejected_claims if one.turn_id == turn_id]
+            unchecked += [f"rejected: {one.text} ({one.reason})" for one in rejected]
             cited = (one.citation for one in trial.citations if one.turn_id == turn_id)
-            turns.append(
-                _Turn(
-                    codes.pop(turn_id, ()),
-                    exchange,
-                    marked_text(exchange.reply, _spans(trial, turn_id, marked, marks)) if exchange.reply else Markup(),
-                    [self._checked(marks[one.claim_id], finals[one.claim_id], said) for one in marked],
-                    [
-                        *(f"{one.type}: {one.text}" for one in claims if one.claim_id not in finals),
-                        *(
-                            f"rejected: {one.text} ({one.reason})"
-                            for one in trial.rejected_claims
-                            if one.turn_id == turn_id
-                        ),
-                    ],
-                    dict.fromkeys((one.url, one.outcome, one.why) for one in cited),
-                )
-            )
+            citations = dict.fromkeys((one.url, one.outcome, one.why) for one in cited)
+            turns.append(_Turn(codes.pop(turn_id, ()), exchange, reply, checked, unchecked, citations))
         turns += map(_Turn, codes.values())
         return template.macro("trial", "trial", self, trial, turns, marks)
 
