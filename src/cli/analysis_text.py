@@ -156,11 +156,7 @@ def _target_text(target: TargetDrift, show: int) -> Iterator[str]:
         ]
         for name, one in target.measures.items()
     ]
-    columns: tables.Columns = [
-        ("measure", "left"), ("n", "right"), ("scenarios", "right"), ("new - old", "right"), ("p", "right"),
-        ("verdict", "right"),
-    ]  # fmt: skip
-    yield tables.plain_table(columns, rows)
+    yield tables.plain_table(("measure", "n", "scenarios", "new - old", "p", "verdict"), rows)
     yield from _missing_text(target.paired["accurate_complete"], turned=True)
     covered = target.coverage
     yield f"  key coverage {share_text(covered.before)} before, {share_text(covered.after)} now"
@@ -179,9 +175,7 @@ def _questions_text(target: TargetDrift) -> Iterator[str]:
         [one.question, str(one.better), str(one.worse), str(one.same), _p(one.p_holm)]
         for one in moved[:QUESTIONS_SHOWN]
     ]
-    names: tables.Columns = [
-        ("question", "left"), ("better", "right"), ("worse", "right"), ("same", "right"), ("p Holm", "right"),
-    ]  # fmt: skip
+    names = ("question", "better", "worse", "same", "p Holm")
     yield tables.plain_table(names, rows) if rows else "  No question's code changed."
     if len(moved) > len(rows):
         yield f"  {len(rows)} of {len(moved)} questions with a changed code shown; --json and --html have all"
@@ -257,13 +251,10 @@ def _variance_table(components: Components) -> str:
         ]
         for part in components.parts
     ]
-    columns: tables.Columns = [
-        ("between", "left"), ("groups", "right"), ("variance", "right"), ("share", "right"),
-    ]  # fmt: skip
     method = (
         [] if components.method == "none" else [_wrapped(f"Estimated by {shown(method_sentence(components))}.", "  ")]
     )
-    return "\n".join([tables.plain_table(columns, rows), *method])
+    return "\n".join([tables.plain_table(("between", "groups", "variance", "share"), rows), *method])
 
 
 CODES_SHOWN = 10
@@ -292,7 +283,7 @@ def judges_text(found: JudgesCompared, show: int) -> Iterator[str]:
     yield f"{both}: {counted(found.same, 'label')} same, {len(found.changed)} changed."
     yield f"Claims only in the first run: {found.gone}; only in the second: {found.new}."
     rows = [[str(a), str(b), str(n)] for (a, b), n in sorted(found.moves.items(), key=lambda move: -move[1])]
-    yield tables.plain_table([("first", "left"), ("second", "left"), ("claims", "right")], rows)
+    yield tables.plain_table(("first", "second", "claims"), rows, "ll")
     yield f"\nStudy codes: {found.codes_same} same, {sum(found.codes_changed.values())} changed."
     for change, n in found.codes_changed.most_common(CODES_SHOWN):
         yield f"  {change.question_group}: {change.first} -> {change.second} ({n})"

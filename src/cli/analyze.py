@@ -165,9 +165,8 @@ def _table(design: PowerDesign, found: list[Needed]) -> str:
     if design.clusters is not None:
         headings.append(f"or pairs in {counted(design.clusters, 'scenario')}")
         counts = [[*row, one.pairs] for row, one in zip(counts, found, strict=True)]
-    columns: tables.Columns = [("difference", "right"), *((heading, "right") for heading in headings)]
     rows = [[f"{one.difference:.2f}", *map(_count, row)] for one, row in zip(found, counts, strict=True)]
-    return tables.plain_table(columns, rows)
+    return tables.plain_table(("difference", *headings), rows, "r")
 
 
 def _count(value: int | None) -> str:

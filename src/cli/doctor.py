@@ -208,5 +208,5 @@ def as_json(findings: Iterable[Finding]) -> list[dict[str, str]]:
 
 def table(findings: Iterable[Finding], width: int | None = None) -> str:
     """The findings for a terminal of the given width."""
-    columns: tables.Columns = [("area", "left"), ("name", "left"), ("state", "left"), ("detail", "left")]
-    return tables.plain_table(columns, [[f.area, f.name, f.state, f.detail] for f in findings], width=width)
+    rows = [[f.area, f.name, f.state, f.detail] for f in findings]
+    return tables.plain_table(("area", "name", "state", "detail"), rows, "llll", width=width)

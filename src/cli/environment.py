@@ -65,7 +65,7 @@ def _as_json(one: Listed) -> dict[str, str]:
 
 
 def _table(listed: list[Listed]) -> str:
-    columns = ("kind", "name", "package and entry point", "state")
+    headings = ("kind", "name", "package and entry point", "state")
     rows = [
         [
             one.plugin.kind,
@@ -76,4 +76,4 @@ def _table(listed: list[Listed]) -> str:
         for one in listed
     ]
     problems = dict.fromkeys(one.note for one in listed if one.state == "unusable")
-    return "\n".join([plain_table([(name, "left") for name in columns], rows), *map(wrapped, problems)])
+    return "\n".join([plain_table(headings, rows, "llll"), *map(wrapped, problems)])

@@ -232,35 +232,31 @@ def measure_table(measured: Sequence[JudgeMeasured]) -> str:
             found = recall(replies, label)
             size = f"{found.effective:.0f}"
             rows.append([f"  {label}", str(found.n), size, share(found), share(precision(replies, label))])
-    columns: tables.Columns = [
-        ("judges, gold label", "left"), ("claims", "right"), ("effective", "right"),
-        ("right (recall)", "right"), ("precision", "right"),
-    ]  # fmt: skip
+    headings = ("judges, gold label", "claims", "effective", "right (recall)", "precision")
     caption = (
         "95% intervals, by reply: claims of one reply are not independent, and\n"
         "`effective` is the number of independent claims that would tell as much.\n"
         "Precision is over claims that match a gold claim; `with spurious`, in the\n"
         "table of counts, is precision if every spurious claim counts as wrong."
     )
-    return tables.plain_table(columns, rows, caption=caption)
+    return tables.plain_table(headings, rows, caption=caption)
 
 
 def confusion_table(judge: JudgeMeasured) -> str:
     counts, spurious = judge.matrix(), judge.spurious()
-    columns: tables.Columns = [("", "left"), *((name, "right") for name in OUTCOMES)]
     rows = [[gold, *(str(counts.get((gold, got), 0)) for got in OUTCOMES)] for gold in LABELS]
     if spurious:
         rows.append(["spurious", *(str(spurious.get(got, 0)) for got in OUTCOMES[:-1]), ""])
         replies = [gold_reply(reply) for reply in judge.replies]
         rows.append(["with spurious", *(_percent(precision_with_spurious(replies, label)) for label in LABELS), "", ""])
-    return tables.plain_table(columns, rows)
+    return tables.plain_table(("", *OUTCOMES), rows)
 
 
 def kind_table(measured: Sequence[JudgeMeasured]) -> str:
     kinds = sorted({kind for judge in measured for kind in judge.by_kind})
-    columns: tables.Columns = [("kind", "left"), *((judge.name, "right") for judge in measured)]
     rows = []
     for kind in kinds:
         cells = [judge.by_kind.get(kind, (0, 0)) for judge in measured]
         rows.append([kind.replace("_", " "), *(f"{right} of {total}" for right, total in cells)])
-    return tables.plain_table(columns, rows, caption="Claims labeled correctly, by kind.")
+    headings = ("kind", *(judge.name for judge in measured))
+    return tables.plain_table(headings, rows, caption="Claims labeled correctly, by kind.")

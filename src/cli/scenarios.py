@@ -161,7 +161,6 @@ def _as_json(rows: Sequence[dict[str, Any]]) -> str:
 def _list_table(rows: Sequence[ScenarioRow]) -> str:
     left_out = any(row.unpublished for row in rows)
     numbers = ("variants", "years", "turns", "facts:\nP/S/D", *(["left\nout"] if left_out else []), "status")
-    columns: tables.Columns = [("scenario", "left"), *((name, "right") for name in numbers)]
     cells = [
         [
             f"{row.scenario_id}\n({_about(row)})",
@@ -181,7 +180,7 @@ def _list_table(rows: Sequence[ScenarioRow]) -> str:
     )
     if left_out:
         caption += " Points left out rest on figures that are not published, or not known here."
-    return tables.plain_table(columns, cells, caption=caption)
+    return tables.plain_table(("scenario", *numbers), cells, caption=caption)
 
 
 def _about(row: ScenarioRow) -> str:

@@ -144,10 +144,7 @@ def status_lines(found: SeriesFindings) -> Iterator[str]:
 
 
 def _table(now: SegmentFindings) -> str:
-    columns: tables.Columns = [
-        ("line", "left"), ("first", "right"), ("latest", "right"), ("CUSUM up", "right"), ("down", "right"),
-        ("limit", "right"), ("evidence", "right"), ("needed", "right"),
-    ]  # fmt: skip
+    headings = ("line", "first", "latest", "CUSUM up", "down", "limit", "evidence", "needed")
     rows = []
     for target in now.targets:
         for line in target.lines:
@@ -162,7 +159,7 @@ def _table(now: SegmentFindings) -> str:
         "An alarm is raised when a CUSUM passes its limit, or one point alone is about as far. Evidence is the wealth "
         "of a bet against no change; a claim is made when it reaches what is needed, and holds at any number of looks."
     )
-    return tables.plain_table(columns, rows, caption=caption)
+    return tables.plain_table(headings, rows, caption=caption)
 
 
 def _row(name: str, line: Line, ends: Sequence[str]) -> list[str]:

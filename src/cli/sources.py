@@ -47,11 +47,10 @@ def list_pages(arguments: argparse.Namespace) -> int:
     if arguments.json:
         print(json.dumps(asdict(found), indent=2, ensure_ascii=False, default=str))
         return 0
-    columns: tables.Columns = [("page", "left"), ("date", "left"), ("class", "left"), ("bytes", "right")]
     rows = [[one.url, f"{one.fetched}", one.host_class, _size(one)] for one in found.pages]
     origins = dict.fromkeys(one.origin for one in found.pages)
     caption = f"{counted(len(found.pages), 'page')}. Text from: {'; '.join(origins) or 'nowhere'}."
-    print(tables.plain_table(columns, rows, caption=caption))
+    print(tables.plain_table(("page", "date", "class", "bytes"), rows, "lll", caption=caption))
     if found.lacking:
         print()
         print(_lacking_text(found))
@@ -65,12 +64,11 @@ def _size(page: api.ListedPage) -> str:
 
 
 def _lacking_text(found: api.SourceList) -> str:
-    columns: tables.Columns = [("cited by facts, not in the snapshot", "left"), ("class", "left"), ("facts", "right")]
     rows = [[one.address, one.host_class, f"{one.facts:,}"] for one in found.lacking[:SHOWN]]
     more = len(found.lacking) - SHOWN
     rest = f" The {SHOWN} that most facts cite are listed; --json lists all." if more > 0 else ""
     caption = f"{counted(len(found.lacking), 'address', 'addresses')} of the fact bank without a page.{rest}"
-    return tables.plain_table(columns, rows, caption=caption)
+    return tables.plain_table(("cited by facts, not in the snapshot", "class", "facts"), rows, "ll", caption=caption)
 
 
 def check(arguments: argparse.Namespace) -> int:
@@ -79,9 +77,8 @@ def check(arguments: argparse.Namespace) -> int:
         print(json.dumps(_fields(found), indent=2, ensure_ascii=False))
         return 0
     if found.citations:
-        columns: tables.Columns = [("address and reason", "left"), ("class", "left"), ("outcome", "left")]
         rows = [[f"{one.url}\n{one.why}", one.host_class, one.outcome] for one in found.citations]
-        print(tables.plain_table(columns, rows))
+        print(tables.plain_table(("address and reason", "class", "outcome"), rows, "lll"))
     else:
         print("No address found.")
     if found.named:

@@ -6,8 +6,7 @@ import re
 import shutil
 import textwrap
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import zip_longest
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 from ..records.model_name import split_name
 from ..text.count import counted
@@ -20,29 +19,61 @@ if TYPE_CHECKING:  # a table of models or of facts needs none of these, and they
     from ..reporting import CallError, Spending, Summary
     from ..stats.clustered import ClusteredShare
 
-Columns = Sequence[tuple[str, Literal["left", "right"]]]
-GAP = "  "
+GAP = 2
+"""Spaces between columns."""
 NARROWEST = 8
 """The first column is never made narrower than this."""
 ERRORS_SHOWN = 5
 """Kinds of failed calls in the summary of a run."""
 ERROR_LINES = 4
 """Lines of one of them."""
-_PIECE = re.compile(r"[^:/_.,@-]*[:/_.,@-]+|[^:/_.,@-]+")
-"""Part of a long name, with the mark that ends it: compatible: and flaky."""
+_PIECE = re.compile(r"([:/_.,@-]+)(?=[^:/_.,@-])")
+"""Where a long name may break, such as after the mark in compatible:flaky."""
+_BREAK = "\x1f"
+"""Takes no room, and rich breaks lines at it."""
 
 
-def plain_table(columns: Columns, rows: Iterable[Sequence[str]], *, caption: str = "", width: int | None = None) -> str:
+def plain_table(
+    headings: Sequence[str], rows: Iterable[Sequence[str]], align: str = "l", *, caption: str = "",
+    width: int | None = None,
+) -> str:  # fmt: skip
     """A table no wider than the terminal, or than `width`.
 
-    Cells wrap between words, the widest column first. If that is not enough, long words of the first column break
-    after punctuation, and only then anywhere. Line breaks inside a cell are kept.
+    `align` has an l or an r for each of the first columns; the others are aligned right. Cells wrap between words, the
+    widest column first. If that is not enough, long words of the first column break after punctuation, and only then
+    anywhere. Line breaks inside a cell are kept.
     """
+    from rich.console import Console  # takes long to import
+    from rich.table import Table
+    from rich.text import Text
+
     limit = width or shutil.get_terminal_size().columns
-    cells = [[_lines(cell) for cell in row] for row in ([name for name, _ in columns], *rows)]
-    widths = _widths(cells, limit - len(GAP) * (len(columns) - 1))
-    lines = [line for row in cells for line in _row(row, columns, widths)]
+    cells = [["\n".join(map(plain, cell.split("\n"))) for cell in row] for row in (headings, *rows)]
+    widths = _widths(cells, limit - GAP * (len(headings) - 1))
+    table = Table.grid(padding=(0, GAP, 0, 0))
+    for place, size in enumerate(widths):
+        table.add_column(justify="left" if align[place : place + 1] == "l" else "right", width=size, overflow="fold")
+    long = re.compile(rf"\S{{{widths[0] + 1},}}")
+    for first, *others in cells:
+        breakable = long.sub(lambda name: _PIECE.sub(rf"\1{_BREAK}", name[0]), first)
+        table.add_row(*map(Text, (breakable, *others)))
+    console = Console(width=sum(widths) + GAP * len(widths), color_system=None, legacy_windows=False, height=25)
+    with console.capture() as drawn:
+        console.print(table)
+    lines = [line.rstrip() for line in drawn.get().replace(_BREAK, "").splitlines()]
     return "\n".join([*lines, *([wrapped(caption, limit)] if caption else [])])
+
+
+def _widths(cells: Sequence[Sequence[str]], limit: int) -> list[int]:
+    """How wide each column may be, so that all fit into `limit` if possible."""
+    from rich.cells import cell_len
+
+    columns = ["\n".join(column) for column in zip(*cells, strict=True)]
+    widths = [max(map(cell_len, column.split("\n"))) for column in columns]
+    words = [max(map(cell_len, column.split()), default=0) for column in columns]
+    while sum(widths) > limit and (wide := [place for place, width in enumerate(widths) if width > words[place]]):
+        widths[max(wide, key=widths.__getitem__)] -= 1
+    return [max(widths[0] - max(0, sum(widths) - limit), min(NARROWEST, widths[0])), *widths[1:]]
 
 
 def wrapped(text: str, width: int | None = None) -> str:
@@ -52,62 +83,6 @@ def wrapped(text: str, width: int | None = None) -> str:
         "\n".join(textwrap.wrap(line, max(1, limit), break_long_words=False, break_on_hyphens=False))
         for line in text.split("\n")
     )
-
-
-def _wrap(line: str, width: int) -> list[str]:
-    """A line of a cell, wrapped at spaces; a word that is too long for a line breaks after punctuation if it can."""
-    lines = [""]
-    for word in line.split():
-        gap = " " if lines[-1] else ""
-        for piece in _pieces(word, width):
-            if lines[-1] and len(lines[-1]) + len(gap) + len(piece) > width:
-                lines.append(piece)
-            else:
-                lines[-1] += gap + piece
-            gap = ""
-    return lines
-
-
-def _pieces(word: str, width: int) -> list[str]:
-    if len(word) <= width:
-        return [word]
-    return [
-        piece[start : start + width] for piece in _PIECE.findall(word) for start in range(0, len(piece), max(1, width))
-    ]
-
-
-def _lines(cell: str) -> list[str]:
-    """The lines of a cell, without control characters."""
-    return [plain(line) for line in cell.split("\n")]
-
-
-def _widths(cells: Sequence[Sequence[Sequence[str]]], limit: int) -> list[int]:
-    """How wide each column may be, so that all fit into `limit` if possible."""
-    by_column = list(zip(*cells, strict=True))
-    widths = [max(len(line) for lines in column for line in lines) for column in by_column]
-    words = [
-        max(len(word) for lines in column for line in lines for word in (*line.split(), "")) for column in by_column
-    ]
-    while sum(widths) > limit:
-        shrinkable = [place for place, width in enumerate(widths) if width > words[place]]
-        if not shrinkable:
-            break
-        widths[max(shrinkable, key=lambda place: widths[place])] -= 1
-    over = sum(widths) - limit
-    return [max(widths[0] - over, min(NARROWEST, widths[0])), *widths[1:]] if over > 0 else widths
-
-
-def _row(cells: Sequence[Sequence[str]], columns: Columns, widths: Sequence[int]) -> list[str]:
-    columns_of_lines = [
-        [part for line in lines for part in _wrap(line, width)] for lines, width in zip(cells, widths, strict=True)
-    ]
-    return [
-        GAP.join(
-            part.rjust(width) if justify == "right" else part.ljust(width)
-            for part, width, (_, justify) in zip(parts, widths, columns, strict=True)
-        ).rstrip()
-        for parts in zip_longest(*columns_of_lines, fillvalue="")
-    ]
 
 
 def summary_table(summary: Summary, width: int | None = None) -> str:
@@ -135,7 +110,7 @@ def summary_table(summary: Summary, width: int | None = None) -> str:
         f"Mean over scenarios, then its 95% interval, for which {LEAST_UNITS} scenarios are needed. "
         f"{coverage_sentence(summary.coverage)}"
     )
-    return plain_table([("target", "left"), *((name, "right") for name in names)], rows, caption=caption, width=width)
+    return plain_table(("target", *names), rows, caption=caption, width=width)
 
 
 def _coverage_text(share: ClusteredShare) -> str:
@@ -158,7 +133,7 @@ def code_table(summary: Summary, width: int | None = None) -> str:
     ]
     names = ["ques-\ntions", *(CODE_HEADINGS[code].replace(", ", ",\n").replace(" ", "\n") for code in CODES)]
     caption = "Study codes of the questions. The report gives the reason for each code."
-    return plain_table([("target", "left"), *((name, "right") for name in names)], rows, caption=caption, width=width)
+    return plain_table(("target", *names), rows, caption=caption, width=width)
 
 
 def cost_text(rows: Sequence[Spending], as_of: str) -> str:
@@ -179,17 +154,16 @@ def error_text(errors: Sequence[CallError], width: int | None = None) -> str:
     from ..reporting import kind_text
 
     limit = width or shutil.get_terminal_size().columns
-    columns: Columns = [("calls\nlost", "right"), ("tried\nagain", "right"), ("reason", "left")]
     top = errors[:ERRORS_SHOWN]
     counts = [(f"{error.lost:,}", f"{error.tried_again:,}") for error in top]
-    taken = sum(max(len("calls"), *map(len, column)) + len(GAP) for column in zip(*counts, strict=True))
+    taken = sum(max(len("calls"), *map(len, column)) + GAP for column in zip(*counts, strict=True))
     rows = []
     for error, numbers in zip(top, counts, strict=True):
         reason = plain(f"{error.role} {error.model}: {kind_text(error)}. {error.message}")
         lines = textwrap.wrap(reason, max(20, limit - taken), max_lines=ERROR_LINES, placeholder=" …")
         rows.append([*numbers, "\n".join(lines)])
     caption = "Lost: no usable answer, so data is missing. Tried again, or to be on resume: cost only time."
-    table = plain_table(columns, rows, caption=caption, width=limit)
+    table = plain_table(("calls\nlost", "tried\nagain", "reason"), rows, "rrl", caption=caption, width=limit)
     more = len(errors) - ERRORS_SHOWN
     rest = f"and {counted(more, 'more kind')}; --json and the report list all" if more > 0 else ""
     return "\n".join(["Why calls failed:", table, *([wrapped(rest, limit)] if rest else [])])
@@ -211,16 +185,8 @@ def estimate_table(rows: Sequence[EstimateRow]) -> str:
     ]
     known = [row.cost for row in rows if row.cost is not None]
     unknown = "" if len(known) == len(rows) else ", plus the models without a known price"
-    names: Columns = [
-        ("role", "left"),
-        ("model", "left"),
-        ("for target", "left"),
-        ("calls", "right"),
-        ("tokens in", "right"),
-        ("tokens out", "right"),
-        ("cost", "right"),
-    ]
-    table = plain_table(names, cells)
+    names = ("role", "model", "for target", "calls", "tokens in", "tokens out", "cost")
+    table = plain_table(names, cells, "lll")
     total = f"Total: about {money_text(sum(known))}{unknown}."
     return f"Estimate, from the plan's texts and typical replies:\n{table}\n{_cached_text(rows)}\n{total}"
 
@@ -241,7 +207,7 @@ def _cached_text(rows: Sequence[EstimateRow]) -> str:
 
 def model_table(rows: Sequence[Mapping[str, Any]]) -> str:
     """Model names, the ids sent to providers, and which models are retired; then which keys are set."""
-    table = plain_table([("name", "left"), ("API id", "left")], [[row["name"], _api_id(row)] for row in rows])
+    table = plain_table(("name", "API id"), [[row["name"], _api_id(row)] for row in rows], "ll")
     keys = {row["key"]: "set" if row["key_is_set"] else "not set" for row in rows}
     listed = "\n".join(f"  {name} {state}" for name, state in keys.items())
     return f"{table}\nAny other id is sent to the provider unchanged. Keys:\n{listed}"

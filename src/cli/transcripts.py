@@ -83,9 +83,6 @@ def _shown(one: ConversationDraft) -> str:
 
 
 def _turn_table(one: ConversationDraft) -> str:
-    columns: tables.Columns = [
-        ("turn", "left"), ("words", "right"), ("alike", "right"), ("asked as", "left"), ("reply", "left"),
-    ]  # fmt: skip
     rows = []
     for match, turn in zip(one.alignment.matches, one.conversation.turns, strict=True):
         if turn.outcome == "not_asked":
@@ -96,13 +93,12 @@ def _turn_table(one: ConversationDraft) -> str:
         reply = counted(len((turn.reply or "").split()), "word") if turn.reply else "no reply"
         alike = f"{match.similarity:.2f}" if match.similarity else ""
         rows.append([turn.turn_id, calls, alike, _first_words(turn.question or ""), reply])
-    return tables.plain_table(columns, rows)
+    return tables.plain_table(("turn", "words", "alike", "asked as", "reply"), rows, "lrrll")
 
 
 def _redaction_table(findings: Sequence[PersonalDetail], places: dict[int, str] | None = None) -> str:
-    columns: tables.Columns = [("no.", "right"), ("redacted as", "left"), ("was", "left"), ("where", "left")]
     rows = [[str(one.number), one.placeholder, one.hint, (places or {}).get(one.number, "reply")] for one in findings]
-    return tables.plain_table(columns, rows)
+    return tables.plain_table(("no.", "redacted as", "was", "where"), rows, "rlll")
 
 
 def _first_words(text: str) -> str:
@@ -259,7 +255,7 @@ def _save_reply(session: CollectSession, text: str) -> None:
 
 def _finish(session: CollectSession, arguments: argparse.Namespace) -> int:
     rows = [[turn.turn_id, turn.outcome, _first_words(turn.reply or "")] for turn in session.turns]
-    print(tables.plain_table([("turn", "left"), ("outcome", "left"), ("reply, as it will be stored", "left")], rows))
+    print(tables.plain_table(("turn", "outcome", "reply, as it will be stored"), rows, "lll"))
     print(_CONSENT)
     if not arguments.yes and not _confirmed(f"Save the conversation to {arguments.to}?"):
         raise IncompleteRun(_left(arguments, session))

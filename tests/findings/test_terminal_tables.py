@@ -11,13 +11,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from src.cli.run import next_steps
-from src.cli.tables import Columns, plain_table, wrapped
+from src.cli.tables import plain_table, wrapped
 from src.schemas import CODES
 from src.scoring.definitions import CODE_HEADINGS
 from tests.cases import each_case
 from tests.runs import ONE, call
 
-NUMBERS: Columns = [("label", "left"), ("first", "right"), ("second", "right")]
+NUMBERS = ("label", "first", "second")
 
 
 def test_columns_are_aligned_and_two_spaces_apart() -> None:
@@ -27,20 +27,19 @@ def test_columns_are_aligned_and_two_spaces_apart() -> None:
 
 def test_wide_numbers_wrap_before_a_word_of_the_first_column_breaks() -> None:
     cells = [[name, *(["100.0% (97.1-100.0%)"] * 4)] for name in ("SUPPORTED", "CONTRADICTED", "NOT_IN_KEY")]
-    columns: Columns = [("judge, label", "left"), *((f"measure {n}", "right") for n in range(4))]
-    table = plain_table(columns, cells, width=80)
+    table = plain_table(("judge, label", *(f"measure {n}" for n in range(4))), cells, width=80)
     assert max(map(len, table.splitlines())) <= 80
     for name in ("SUPPORTED", "CONTRADICTED", "NOT_IN_KEY"):
         assert re.search(rf"^{name}\b", table, re.MULTILINE)
 
 
 def test_the_widest_column_wraps_between_words() -> None:
-    table = plain_table([("name", "left"), ("detail", "left")], [["key", "one two three four five"]], width=20)
+    table = plain_table(("name", "detail"), [["key", "one two three four five"]], "ll", width=20)
     assert table.splitlines() == ["name  detail", "key   one two three", "      four five"]
 
 
 def test_a_name_that_fits_nowhere_is_cut_and_nothing_is_lost() -> None:
-    table = plain_table([("target", "left"), ("n", "right")], [["x" * 50, "1"]], width=20)
+    table = plain_table(("target", "n"), [["x" * 50, "1"]], width=20)
     lines = table.splitlines()
     assert max(map(len, lines)) <= 20
     assert "".join(line.split()[0] for line in lines[1:]) == "x" * 50
@@ -48,25 +47,25 @@ def test_a_name_that_fits_nowhere_is_cut_and_nothing_is_lost() -> None:
 
 
 def test_a_long_name_breaks_after_punctuation() -> None:
-    table = plain_table([("target", "left"), ("n", "right")], [["compatible:flaky", "1"]], width=16)
+    table = plain_table(("target", "n"), [["compatible:flaky", "1"]], width=16)
     assert table.splitlines() == ["target         n", "compatible:    1", "flaky"]
-    path = plain_table([("target", "left"), ("n", "right")], [["google/gemini-3.1-pro and more", "1"]], width=16)
+    path = plain_table(("target", "n"), [["google/gemini-3.1-pro and more", "1"]], width=16)
     assert [line[:13].rstrip() for line in path.splitlines()[1:]] == ["google/", "gemini-3.1-", "pro and more"]
 
 
 def test_a_name_is_cut_in_a_word_only_if_the_word_is_too_long_for_a_line() -> None:
-    table = plain_table([("target", "left"), ("n", "right")], [["ab:cdefghijklmnopqrstuvwxyz", "1"]], width=16)
+    table = plain_table(("target", "n"), [["ab:cdefghijklmnopqrstuvwxyz", "1"]], width=16)
     assert [line.split()[0] for line in table.splitlines()[1:]] == ["ab:", "cdefghijklmno", "pqrstuvwxyz"]
 
 
 def test_line_breaks_in_cells_are_kept_and_captions_wrap() -> None:
-    table = plain_table([("t", "left"), ("a\nb", "right")], [["x", "0.5\nn=2"]], caption="one two three", width=10)
+    table = plain_table(("t", "a\nb"), [["x", "0.5\nn=2"]], caption="one two three", width=10)
     assert table.splitlines() == ["t    a", "     b", "x  0.5", "   n=2", "one two", "three"]
 
 
 def test_a_name_with_hyphens_is_not_broken() -> None:
     name = "google:gemini-3.1-pro-preview"
-    table = plain_table([("model", "left"), ("note", "left")], [[name, "one two three four five"]], width=40)
+    table = plain_table(("model", "note"), [[name, "one two three four five"]], "ll", width=40)
     assert name in table
     assert name in wrapped(f"The target is {name}, and nothing else.", 30).splitlines()[1]
 
@@ -108,7 +107,24 @@ def test_every_study_code_has_a_heading_in_the_order_of_the_levels() -> None:
 
 
 def test_control_characters_are_not_printed() -> None:
-    assert "\x1b" not in plain_table([("a", "left")], [["\x1b[31mred"]], width=40)
+    assert "\x1b" not in plain_table(("a",), [["\x1b[31mred"]], width=40)
+
+
+@each_case("name, value", [("FORCE_COLOR", "1"), ("TERM", "dumb"), ("COLUMNS", "30")])
+def test_a_table_does_not_depend_on_what_else_is_known_of_the_terminal(
+    name: str, value: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows = [["[red]x[/red] :smile:", "1" * 60, "2" * 60]]
+    usual = plain_table(NUMBERS, rows, width=200)
+    monkeypatch.setenv(name, value)
+    assert plain_table(NUMBERS, rows, width=200) == usual
+    assert usual.splitlines()[1].startswith("[red]x[/red] :smile:  1111") and "\x1b" not in usual
+
+
+def test_wide_characters_take_two_columns() -> None:
+    assert plain_table(("name", "n"), [["老人", "1"], ["ab", "2"]], width=80).splitlines() == [
+        "name  n", "老人  1", "ab    2",
+    ]  # fmt: skip
 
 
 def test_a_table_without_rows_has_its_header() -> None:
@@ -119,7 +135,7 @@ def test_the_terminal_decides_without_a_width(monkeypatch: pytest.MonkeyPatch) -
     cell = "word " * 30
     for columns in (40, 120):
         monkeypatch.setenv("COLUMNS", str(columns))
-        longest = max(map(len, plain_table([("a", "left")], [[cell]]).splitlines()))
+        longest = max(map(len, plain_table(("a",), [[cell]]).splitlines()))
         assert columns - 5 <= longest <= columns
 
 
@@ -131,7 +147,7 @@ WORDS = st.text(alphabet="abcdefgh ", max_size=30)
 def test_every_word_is_printed_and_no_line_is_too_long(rows: list[tuple[str, str, str]], width: int) -> None:
     table = plain_table(NUMBERS, rows, width=width)
     words = [word for row in rows for cell in row for word in cell.split()]
-    fits = sum(max(map(len, [name, *" ".join(row[n] for row in rows).split()])) for n, (name, _) in enumerate(NUMBERS))
+    fits = sum(max(map(len, [name, *" ".join(row[n] for row in rows).split()])) for n, name in enumerate(NUMBERS))
     if fits + 4 <= width:
         assert max(map(len, table.splitlines())) <= width
         assert sorted(table.split()) == sorted(["label", "first", "second", *words])
