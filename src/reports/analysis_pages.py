@@ -27,9 +27,10 @@ from .analysis_sentences import (
     sensitivity_sentence,
     signed_points,
 )
+from .charts import ForestChart, ForestRow, Mark
 from .document import ChartBlock, Contents, Paragraph, shown
+from .drawing import Group, Panel, Tick
 from .first_section import OF_HUNDRED
-from .forest import ForestChart, ForestGroup, ForestPanel, ForestRow, Mark, Tick
 from .html import GENERATOR, html
 from .report_folder import require_own, write_own
 
@@ -155,15 +156,15 @@ def _difference_chart(
     )
     drawn = tuple(ForestRow(label, tuple(map(difference_mark, gaps))) for label, gaps in rows[:CHART_ROWS])
     cut = f" {CHART_ROWS} of {len(rows)} {of} shown." if len(rows) > CHART_ROWS else ""
-    return [ChartBlock(ForestChart(name, title, panels, (ForestGroup("", drawn),)), f"{beside}{cut}")]
+    return [ChartBlock(ForestChart(name, title, panels, (Group("", drawn),)), f"{beside}{cut}")]
 
 
-def difference_panel(title: str, found: Iterable[Difference]) -> ForestPanel:
+def difference_panel(title: str, found: Iterable[Difference]) -> Panel:
     """A scale in points that is as long to the left as to the right, with a line at no difference."""
     ends = [abs(end) for one in found for end in (one.mean, one.low, one.high) if end is not None]
     reach = next((step for step in _STEPS if step >= max(ends, default=0.0)), 1.0)
     ticks = tuple(Tick(part * reach, signed_points(part * reach)) for part in (-1.0, -0.5, 0.0, 0.5, 1.0))
-    return ForestPanel(title, ticks, reference=0.0)
+    return Panel(title, ticks, reference=0.0)
 
 
 def difference_mark(found: Difference) -> Mark:
@@ -198,7 +199,7 @@ def _variance_chart(found: Sensitivities) -> list[ChartBlock]:
     each = [(one.target, [part for part in one.components.parts if part.share is not None]) for one in found.targets]
     known = [(target, parts) for target, parts in each if parts]
     groups = tuple(
-        ForestGroup(
+        Group(
             target,
             tuple(
                 ForestRow(
@@ -210,7 +211,7 @@ def _variance_chart(found: Sensitivities) -> list[ChartBlock]:
         for target, parts in known[: CHART_ROWS // 4]
     )
     cut = f" {len(groups)} of {len(known)} targets shown." if len(groups) < len(known) else ""
-    panel = ForestPanel("Part of the variance, %", OF_HUNDRED)
+    panel = Panel("Part of the variance, %", OF_HUNDRED)
     chart = ForestChart("variance", "Where the variation comes from", (panel,), groups)
     return [ChartBlock(chart, f"The parts of one target sum to 100%.{cut}")] if groups else []
 

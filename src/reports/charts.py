@@ -9,64 +9,53 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from importlib import import_module
 from typing import Any
 
-from .forest import (
+from . import drawing
+from .drawing import (
     BLUE,
-    BOLD,
-    EDGE,
     FONT,
     GREY,
+    HALO,
     INK,
+    NARROW,
     PAPER,
     SKY,
     SMALL,
+    SMALLEST,
     VERMILLION,
+    WIDE,
     WIDTH,
     YELLOW,
     Drawing,
-    ForestChart,
-    cut,
-    drawn_narrow,
-    drawn_stacked,
-    drawn_wide,
-    label,
+    Group,
+    Panel,
+    Scale,
+    Size,
+    Tick,
+    Who,
     line,
     px,
     safe,
+    shape,
     text,
-)
-from .time_chart import TimeChart, drawn_narrow_time, drawn_wide_time
-
-__all__ = [
-    "BINS",
-    "NARROW_FORMS",
-    "PAPER",
-    "WIDTH",
-    "Bar",
-    "BarGroup",
-    "BarPanel",
-    "Chart",
-    "ForestChart",
-    "Histogram",
-    "HistogramRow",
-    "StackChart",
-    "TimeChart",
-    "renderer",
-    "svg",
-]
+)  # fmt: skip
+from .time_chart import TimeChart, drawn_time
 
 BINS = 10
-THICK = 17
+TENTHS = tuple(Tick(part / 5, f"{part / 5:.1f}") for part in range(6))
+TALL, THICK = 44, 17
+"""Height of the highest bar of a histogram, and of a bar of shares."""
 
 
 @dataclass(frozen=True, slots=True)
-class HistogramRow:
+class Bar:
     label: str
     counts: tuple[int, ...]
-    """From the lowest tenth to the highest."""
-    notes: tuple[str, ...]
+    notes: tuple[str, ...] = ()
+    """Shown beside it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +64,8 @@ class Histogram:
 
     name: str
     title: str
-    rows: tuple[HistogramRow, ...]
+    rows: tuple[Bar, ...]
+    """Their counts are from the lowest tenth to the highest."""
 
     @property
     def description(self) -> str:
@@ -86,45 +76,72 @@ class Histogram:
 
 
 @dataclass(frozen=True, slots=True)
-class Bar:
-    label: str
-    counts: tuple[int, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class BarGroup:
-    title: str
-    bars: tuple[Bar, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class BarPanel:
-    title: str
-    groups: tuple[BarGroup, ...]
-
-
-@dataclass(frozen=True, slots=True)
 class StackChart:
-    """Bars of shares that sum to one, in groups, in panels."""
+    """Bars of shares that sum to one, in groups."""
 
     name: str
     title: str
+    heading: str
     parts: tuple[str, ...]
     """What the counts of a bar are, in order."""
-    panels: tuple[BarPanel, ...]
+    groups: tuple[Group[Bar], ...]
 
     @property
     def description(self) -> str:
         bars = [
-            f"{group.title}: {'; '.join(f'{bar.label} {_spoken(bar.counts)}' for bar in group.bars)}."
-            for panel in self.panels
-            for group in panel.groups
+            f"{group.title}: {'; '.join(f'{bar.label} {_spoken(bar.counts)}' for bar in group.rows)}."
+            for group in self.groups
         ]
         return f"Counts of {', '.join(self.parts)}. {' '.join(bars)}"
 
 
 def _spoken(counts: Sequence[int]) -> str:
     return "-".join(map(str, counts))
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """An estimate as it is shown in one panel."""
+
+    value: float | None
+    low: float | None
+    high: float | None
+    text: str
+    note: str = ""
+    """Shown beside the number if there is no interval: why."""
+
+    @property
+    def spoken(self) -> str:
+        return f"{self.text}, {self.note}" if self.note else self.text
+
+
+@dataclass(frozen=True, slots=True)
+class ForestRow:
+    label: str
+    marks: tuple[Mark, ...]
+    """One for each panel."""
+    who: Who = "ai"
+
+
+@dataclass(frozen=True, slots=True)
+class ForestChart:
+    """Estimates with their intervals, one row for each."""
+
+    name: str
+    title: str
+    panels: tuple[Panel, ...]
+    groups: tuple[Group[ForestRow], ...]
+    stacked: bool = False
+    """Whether panels are one below the other in the wide form, too."""
+
+    @property
+    def description(self) -> str:
+        return " ".join(
+            f"{panel.title}{f', {group.title}' if group.title else ''}: "
+            f"{'; '.join(f'{row.label} {row.marks[place].spoken}' for row in group.rows)}."
+            for place, panel in enumerate(self.panels)
+            for group in self.groups
+        )
 
 
 Chart = Histogram | StackChart | ForestChart | TimeChart
@@ -140,59 +157,83 @@ def svg(chart: Chart, *, alone: bool, narrow: bool = False) -> str:
         alone: For a separate file, with a white background.
         narrow: For the width of a phone; only charts of `NARROW_FORMS` have such a form.
     """
-    match chart:
-        case Histogram():
-            drawing = _bars(chart)
-        case StackChart():
-            drawing = _stacks(chart)
-        case ForestChart():
-            wide = drawn_stacked if chart.stacked else drawn_wide
-            drawing = drawn_narrow(chart) if narrow else wide(chart)
-        case TimeChart():
-            drawing = drawn_narrow_time(chart) if narrow else drawn_wide_time(chart)
+    elements, height, width = _drawn(chart, narrow)
     name = f"{chart.name}-narrow" if narrow else chart.name
-    edge, height = drawing.edge, drawing.height
-    width = drawing.width + 2 * edge
     alone_only = f' xmlns="http://www.w3.org/2000/svg" color="{INK}"' if alone else ""
     head = [
-        f'<svg{alone_only} class="{"narrow" if narrow else "wide"}" viewBox="{-edge} 0 {width} {height}" '
+        f'<svg{alone_only} class="{"narrow" if narrow else "wide"}" viewBox="0 0 {width} {height}" '
         f'width="{width}" height="{height}" role="img" aria-labelledby="{name}-title {name}-desc" '
         f'font-family="{FONT}" font-size="13">',
         f'<title id="{name}-title">{safe(chart.title)}</title>',
         f'<desc id="{name}-desc">{safe(chart.description)}</desc>',
     ]
     if alone:
-        head.append(f'<rect x="{-edge}" width="{width}" height="{height}" fill="{PAPER}"/>')
-    return "\n".join([*head, *drawing.elements, "</svg>"]) + "\n"
+        head.append(f'<rect x="0" width="{width}" height="{height}" fill="{PAPER}"/>')
+    return "\n".join([*head, *elements, "</svg>"]) + "\n"
 
 
-def _bars(chart: Histogram) -> Drawing:
-    left, right, tall = 190, 560, 44
-    lines: list[str] = []
-    most = max((count for row in chart.rows for count in row.counts), default=0)
-    y = 8.0
-    for row in chart.rows:
-        base = y + tall + 16
-        lines += label(left - 12, base - 6, row.label)
-        lines.append(line(left, base, right, base))
-        width = (right - left) / len(row.counts)
-        for place, count in enumerate(row.counts):
-            if count:
-                high = max(2.0, tall * count / most)
-                x = left + width * place
-                lines.append(
-                    f'<rect x="{px(x + 2)}" y="{px(base - high)}" width="{px(width - 4)}" height="{px(high)}" '
-                    f'fill="{BLUE}"/>'
+def _drawn(chart: Chart, narrow: bool) -> Drawing:
+    match chart:
+        case Histogram(rows=rows):
+            draw = partial(_tenths, max((count for row in rows for count in row.counts), default=0))
+            return drawing.drawn([Panel("", TENTHS)], [Group("", rows)], Size(WIDTH, 60, values=160), draw)
+        case StackChart():
+            panel = Panel(chart.heading, (), ends=(0, 1))
+            made = drawing.drawn([panel], chart.groups, Size(WIDTH, 20, names=100, values=56), _stack, 30)
+            return made._replace(elements=[*_key(chart.parts), *made.elements])
+        case ForestChart():
+            wide = Size(WIDTH, 24, values=160) if chart.stacked else Size(WIDE, 21, beside=True)
+            size = Size(NARROW, 36, names=14, above=SMALL + HALO) if narrow else wide
+            return drawing.drawn(chart.panels, chart.groups, size, _mark)
+        case TimeChart():
+            return drawn_time(chart, narrow)
+
+
+def _mark(row: ForestRow, place: int, scale: Scale, y: float) -> Iterator[str]:
+    mark = row.marks[place]
+    if mark.value is not None:
+        ends = () if mark.low is None or mark.high is None else (scale.at(mark.low), y, scale.at(mark.high), y)
+        yield from drawing.point(scale.at(mark.value), y, row.who, ends)
+    yield text(scale.end + 12, y + 4, mark.text)
+    if mark.note:
+        yield text(scale.end + 18 + 8.5 * len(mark.text), y + 4, mark.note, extra=SMALLEST)
+
+
+def _tenths(most: int, row: Bar, _: int, scale: Scale, y: float) -> Iterator[str]:
+    base, width = y + 30, (scale.end - scale.start) / len(row.counts)
+    yield line(scale.start, base, scale.end, base)
+    for place, count in enumerate(row.counts):
+        if count:
+            high, x = max(2.0, TALL * count / most), scale.start + width * place
+            yield shape("rect", f'fill="{BLUE}"', x=x + 2, y=base - high, width=width - 4, height=high)
+            yield text(x + width / 2, base - high - 3, str(count), anchor="middle", extra=SMALL)
+    for place, note in enumerate(reversed(row.notes)):
+        yield text(scale.end + 14, base - 4 - 15 * place, note, extra=SMALL)
+
+
+def _key(parts: Sequence[str]) -> Iterator[str]:
+    x = 0.0
+    for place, part in enumerate(parts):
+        yield _block(place, x, 4, 16, 14)
+        yield text(x + 21, 15, part, extra=SMALL)
+        x += 34 + 6.7 * len(part)
+
+
+def _stack(bar: Bar, _: int, scale: Scale, y: float) -> Iterator[str]:
+    total = sum(bar.counts)
+    x, top = scale.start, y - 9
+    for place, count in enumerate(bar.counts):
+        if count:
+            width = (scale.end - scale.start) * count / total
+            yield _block(place, x, top, width, THICK)
+            if width >= 9 + 7 * len(str(count)):
+                yield (
+                    f'<text x="{px(x + width / 2)}" y="{px(y + 4)}" text-anchor="middle" font-size="11" '
+                    'font-weight="bold" fill="#000000" stroke="#ffffff" stroke-width="3" paint-order="stroke">'
+                    f"{count}</text>"
                 )
-                lines.append(text(x + width / 2, base - high - 3, str(count), anchor="middle", extra=SMALL))
-        for place, note in enumerate(reversed(row.notes)):
-            lines.append(text(right + 14, base - 4 - 15 * place, note, extra=SMALL))
-        y = base
-    for tick in range(6):
-        x = left + (right - left) * tick / 5
-        lines.append(line(x, y, x, y + 4))
-        lines.append(text(x, y + 17, f"{tick / 5:.1f}", anchor="middle", extra=SMALL))
-    return Drawing(lines, int(y + 26))
+            x += width
+    yield text(scale.end + 8, y + 4, f"n={total}", extra=SMALL)
 
 
 FILLS = (BLUE, SKY, YELLOW, VERMILLION, GREY)
@@ -202,10 +243,8 @@ HATCH = 8
 def _block(part: int, x: float, y: float, width: float, height: float) -> str:
     """A colored block with its hatching. Drawn line by line, because printing SVG patterns makes huge images."""
     strokes = "".join(_hatching(part, x, y, width, height))
-    block = (
-        f'<rect x="{px(x)}" y="{px(y)}" width="{px(width)}" height="{px(height)}" fill="{FILLS[part]}" '
-        'stroke="#000000" stroke-width="0.6"/>'
-    )
+    look = f'fill="{FILLS[part]}" stroke="#000000" stroke-width="0.6"'
+    block = shape("rect", look, x=x, y=y, width=width, height=height)
     if not strokes:
         return block
     look = 'stroke-width="2.4" stroke-linecap="round"' if part == 2 else 'stroke-width="1.1"'
@@ -234,48 +273,7 @@ def _hatching(part: int, x: float, y: float, width: float, height: float) -> Ite
             yield f"M{px(x)} {px(y + height * share)}h{px(width)}"
 
 
-def _stacks(chart: StackChart) -> Drawing:
-    left, right, step = 132, 640, 20
-    lines: list[str] = []
-    x, y = 0.0, 4.0
-    for place, part in enumerate(chart.parts):
-        lines.append(_block(place, x, y, 16, 14))
-        lines.append(text(x + 21, y + 11, part, extra=SMALL))
-        x += 34 + 6.7 * len(part)
-    y += 26
-    for panel in chart.panels:
-        y += 22
-        lines.append(text(0, y, panel.title, extra=BOLD))
-        for group in panel.groups:
-            y += 24
-            lines.append(text(0, y, cut(group.title, 90)))
-            y += 6
-            for bar in group.bars:
-                lines.append(text(left - 10, y + 13, cut(bar.label, 18), anchor="end", extra=SMALL))
-                lines += _stack(bar, left, right, y)
-                y += step
-        y += 8
-    return Drawing(lines, int(y + 8))
-
-
-def _stack(bar: Bar, left: int, right: int, y: float) -> Iterator[str]:
-    total = sum(bar.counts)
-    x = float(left)
-    for place, count in enumerate(bar.counts):
-        if count:
-            width = (right - left) * count / total
-            yield _block(place, x, y, width, THICK)
-            if width >= 9 + 7 * len(str(count)):
-                yield (
-                    f'<text x="{px(x + width / 2)}" y="{px(y + 13)}" text-anchor="middle" font-size="11" '
-                    'font-weight="bold" fill="#000000" stroke="#ffffff" stroke-width="3" paint-order="stroke">'
-                    f"{count}</text>"
-                )
-            x += width
-    yield text(right + 8, y + 13, f"n={total}", extra=SMALL)
-
-
-PNG_WIDTH = 2 * (WIDTH + 2 * EDGE)
+PNG_WIDTH = 2 * WIDTH
 """In pixels. Most of the time of writing a report goes into them."""
 
 

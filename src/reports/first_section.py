@@ -20,14 +20,15 @@ from ..scoring.definitions import MEASURES, SHARES, Measure
 from ..text.count import counted
 from ..text.rounded import percent
 from . import read_sections
+from .charts import ForestChart, ForestRow, Mark
 from .document import Block, ChartBlock, Line
-from .forest import ForestChart, ForestGroup, ForestPanel, ForestRow, Mark, Tick
+from .drawing import Group, Panel, Tick
 from .judge_section import judge_error_sentence
 from .series import ReportedRun, ReportedTarget, Runs
 
 COUNSELORS = {"phone": "Counselors by phone", "face_to_face": "Counselors face to face"}
 OF_HUNDRED = tuple(Tick(share / 100, str(share)) for share in (0, 25, 50, 75, 100))
-PANELS = (ForestPanel("Accurate and complete, of 100", OF_HUNDRED), ForestPanel("Wrong, of 100", OF_HUNDRED))
+PANELS = (Panel("Accurate and complete, of 100", OF_HUNDRED), Panel("Wrong, of 100", OF_HUNDRED))
 
 
 ROWS = 32
@@ -66,10 +67,10 @@ def answer_figure(answered: Sequence[Answered]) -> ChartBlock:
     """Every target over all questions; where the study's were asked, these beside counselors."""
     rows = tuple(_row(one.series, one.found.complete, one.found.incorrect) for one in answered)
     compared = [(one.series, one.found.study) for one in answered if one.found.study]
-    groups: tuple[ForestGroup, ...] = (ForestGroup("", rows),)
+    groups: tuple[Group[ForestRow], ...] = (Group("", rows),)
     if compared:
         title = "Questions of the published study, like for like"
-        groups = (ForestGroup("All questions", rows), ForestGroup(title, _beside(compared)))
+        groups = (Group("All questions", rows), Group(title, _beside(compared)))
     asked = max((one.found.complete for one in answered), key=lambda found: found.questions)
     size = f"{counted(asked.questions, 'different question')} in {counted(asked.units, asked.unit)}"
     return ChartBlock(
@@ -86,8 +87,7 @@ def group_figures(runs: Runs) -> tuple[ChartBlock, ...]:
         for one in series.beside_counselors.groups.get("like", ()):
             by_number.setdefault(one.numbers[0], []).append((series, one))
     groups = [
-        ForestGroup(f"{number} {compared[0][1].topic}", _beside(compared))
-        for number, compared in sorted(by_number.items())
+        Group(f"{number} {compared[0][1].topic}", _beside(compared)) for number, compared in sorted(by_number.items())
     ]
     if not groups:
         return ()

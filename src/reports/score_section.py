@@ -19,7 +19,7 @@ from ..stats.bounded import LEAST_UNITS
 from ..stats.clustered import ClusteredShare
 from ..trials.row import OUTCOMES, Row
 from . import read_sections
-from .charts import BINS, Histogram, HistogramRow
+from .charts import BINS, Bar, ForestChart, ForestRow, Histogram, Mark
 from .document import (
     Cell,
     ChartBlock,
@@ -35,7 +35,7 @@ from .document import (
     share_text,
     text_cell,
 )
-from .forest import ForestChart, ForestGroup, ForestPanel, ForestRow, Mark, Tick
+from .drawing import Group, Panel, Tick
 from .links import of_question, of_scenario
 from .series import ReportedTarget, Runs
 
@@ -207,9 +207,9 @@ def _missing(runs: Runs) -> list[tuple[ReportedTarget, int, list[Estimated]]]:
 def _score_chart(runs: Runs) -> list[ChartBlock]:
     if not any(scored(series.rows) for series in runs.series):
         return []
-    panels = tuple(ForestPanel(heading, _QUARTERS) for heading in SCORE_HEADINGS.values())
+    panels = tuple(Panel(heading, _QUARTERS) for heading in SCORE_HEADINGS.values())
     marks = tuple(ForestRow(one.chart_label, tuple(_mark(one, name) for name in SCORES)) for one in runs.series)
-    chart = ForestChart("scores", "Scores with 95% intervals", panels, (ForestGroup("", marks),), stacked=True)
+    chart = ForestChart("scores", "Scores with 95% intervals", panels, (Group("", marks),), stacked=True)
     return [ChartBlock(chart, SEE_TABLE)]
 
 
@@ -227,9 +227,7 @@ def _tenths(series: ReportedTarget) -> tuple[tuple[int, ...], int]:
 
 def _spread_chart(spread: Sequence[tuple[ReportedTarget, tuple[int, ...], int]]) -> list[ChartBlock]:
     bars = [
-        HistogramRow(
-            series.chart_label, counts, (f"n={sum(counts)}", *((f"nothing to check: {empty}",) if empty else ()))
-        )
+        Bar(series.chart_label, counts, (f"n={sum(counts)}", *((f"nothing to check: {empty}",) if empty else ())))
         for series, counts, empty in spread
     ]
     if not any(sum(bar.counts) for bar in bars):

@@ -26,8 +26,9 @@ from ..schemas import CODES, StudyCode
 from ..scoring.definitions import CODE_HEADINGS, MEASURES, SHARES, ShareName
 from ..text.rounded import rounded
 from . import read_sections
-from .charts import Bar, BarGroup, BarPanel, StackChart
+from .charts import Bar, StackChart
 from .document import NOTHING, Cell, ChartBlock, Column, Section, Table, linked, text_cell
+from .drawing import Group
 from .judge_section import judge_error_cell, study_judge_errors
 from .links import of_study, of_study_group, slug
 from .own_points import own_points_section
@@ -208,21 +209,22 @@ def _row(series: ReportedTarget, one: ComparedGroups, code: ShareName, error: Ju
     )
 
 
-def _code_figure(series: ReportedTarget, kind: Kind, bars: tuple[BarGroup, ...]) -> ChartBlock:
+def _code_figure(series: ReportedTarget, kind: Kind, bars: tuple[Group[Bar], ...]) -> ChartBlock:
     """One for each kind of group, so that each fits on a printed page."""
     chart = StackChart(
         f"study-codes-{slug(series.label)}-{series.place}-{slug(kind)}",
         f"Study codes: {series.label} and counselors",
+        CAPTIONS[kind],
         tuple(CODE_HEADINGS.values()),
-        (BarPanel(CAPTIONS[kind], bars),),
+        bars,
     )
     return ChartBlock(chart, "See the tables above and the counselors' table below for the numbers.")
 
 
-def _bars(number: int, counts: CodeCounts, baseline: Baseline) -> BarGroup:
+def _bars(number: int, counts: CodeCounts, baseline: Baseline) -> Group[Bar]:
     group = baseline.groups[number]
     human = [Bar(MODE_NAMES[mode], tuple(group.by_mode[mode].codes[code] for code in CODES)) for mode in MODES]
-    return BarGroup(f"{number} {group.topic}", (Bar("AI", counts.in_order()), *human))
+    return Group(f"{number} {group.topic}", (Bar("AI", counts.in_order()), *human))
 
 
 def question_table(runs: Runs, counted: Counted) -> Table:

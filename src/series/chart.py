@@ -8,7 +8,7 @@ from math import ceil, floor
 
 from ..records.series import Outcome
 from ..reports.document import Cell, ChartBlock, number_cell, share_cell, shown
-from ..reports.forest import Tick
+from ..reports.drawing import Tick
 from ..reports.links import slug
 from ..reports.time_chart import EventLook, TimeChart, TimeEvent, TimePanel, TimePoint
 from ..scoring.definitions import SHARES

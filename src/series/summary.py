@@ -16,7 +16,7 @@ from ..reports import read_sections
 from ..reports.analysis_pages import require_page, write_page
 from ..reports.analysis_sentences import signed_points
 from ..reports.document import NOTHING, text_cell
-from ..reports.forest import cut
+from ..reports.drawing import cut
 from ..reports.markdown import markdown
 from ..reports.report_folder import require_own, write_own
 from ..stats.bounded import Bounded

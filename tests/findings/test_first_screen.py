@@ -12,6 +12,7 @@ import pytest
 from src.findings.judge_agreement import judging
 from src.findings.read_run import gather
 from src.reports import charts, read_sections
+from src.reports.charts import ForestChart, ForestRow, Mark
 from src.reports.csv import table_csv
 from src.reports.document import (
     Bullets,
@@ -28,8 +29,8 @@ from src.reports.document import (
     text_cell,
     words,
 )
+from src.reports.drawing import Group, Panel, Tick
 from src.reports.first_section import named_measure
-from src.reports.forest import ForestChart, ForestGroup, ForestPanel, ForestRow, Mark, Tick
 from src.reports.html import OPEN_EXHIBITS, OPEN_ROWS, blocks_html, first_uses, html, line_html, sections_html
 from src.reports.markdown import markdown
 from src.reports.sections import contents
@@ -294,12 +295,12 @@ def test_the_title_of_a_page_is_escaped() -> None:
 
 # Forest plots
 
-PANEL = ForestPanel("p", (Tick(0, "0"), Tick(0.5, "50"), Tick(1, "100")))
+PANEL = Panel("p", (Tick(0, "0"), Tick(0.5, "50"), Tick(1, "100")))
 
 
-def forest(*marks: Mark, who: str = "ai", panel: ForestPanel = PANEL) -> ForestChart:
+def forest(*marks: Mark, who: str = "ai", panel: Panel = PANEL) -> ForestChart:
     rows = tuple(ForestRow(f"row {n}", (mark, mark), who) for n, mark in enumerate(marks))  # type: ignore[arg-type]
-    return ForestChart("f", "A forest", (panel, panel), (ForestGroup("g", rows),))
+    return ForestChart("f", "A forest", (panel, panel), (Group("g", rows),))
 
 
 def drawn(chart: ForestChart, narrow: bool) -> ET.Element:
@@ -345,7 +346,7 @@ def test_people_differ_from_assistants_in_shape_as_well_as_color() -> None:
 
 
 def test_differences_have_a_line_at_zero_and_stay_inside_the_scale() -> None:
-    panel = ForestPanel("p", (Tick(-0.5, "−50"), Tick(0, "0"), Tick(0.5, "+50")), reference=0)
+    panel = Panel("p", (Tick(-0.5, "−50"), Tick(0, "0"), Tick(0.5, "+50")), reference=0)
     root = drawn(forest(Mark(-0.25, -0.9, 0.25, "−25"), panel=panel), narrow=False)
     dashed = [one.attrib for one in root.iter() if "stroke-dasharray" in one.attrib]
     (first, _), (reach, _), (dot, _) = dashed, tagged(root, "line", "reach"), tagged(root, "circle", "ai")

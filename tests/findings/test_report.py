@@ -33,7 +33,7 @@ from src.findings.judge_agreement import Judging, judging
 from src.findings.read_run import REVIEWS_SHOWN, Findings, gather
 from src.findings.rule_judge import OFFLINE_NOTICE
 from src.records.result import ReviewKind
-from src.reports import charts
+from src.reports import charts, drawing
 from src.reports.document import (
     Contents,
     Exhibit,
@@ -768,7 +768,7 @@ def test_charts_are_files_of_their_own_with_their_numbers_in_words(tmp_path: Pat
         title, desc = drawn[0], drawn[1]
         assert title.text == chart.title and desc.text == chart.description
         assert drawn.attrib["aria-labelledby"] == f"{title.attrib['id']} {desc.attrib['id']}"
-        assert drawn[2].attrib["fill"] == charts.PAPER, "on white"
+        assert drawn[2].attrib["fill"] == drawing.PAPER, "on white"
         _, _, width, height = map(float, drawn.attrib["viewBox"].split())
         for element in drawn.iter():
             if element.tag.endswith("rect"):
@@ -776,18 +776,15 @@ def test_charts_are_files_of_their_own_with_their_numbers_in_words(tmp_path: Pat
                 assert float(element.attrib.get("y", 0)) + float(element.attrib["height"]) <= height
 
 
-def panels_of(bar: charts.Bar) -> tuple[charts.BarPanel, ...]:
-    return (charts.BarPanel("p", (charts.BarGroup("g", (bar,)),)),)
+def stack(*counts: int) -> charts.StackChart:
+    return charts.StackChart("n", "t", "p", tuple("abcde"), (drawing.Group("g", (charts.Bar("AI", counts),)),))
 
 
 def test_the_bars_of_a_chart_are_as_long_as_their_shares() -> None:
-    bar = charts.Bar("AI", (1, 0, 2, 1, 0))
-    drawn = charts.svg(charts.StackChart("n", "t", tuple("abcde"), panels_of(bar)), alone=False)
+    drawn = charts.svg(stack(1, 0, 2, 1, 0), alone=False)
     widths = [float(w) for w in re.findall(r'width="([\d.]+)" height="17" fill="', drawn)]
     assert [round(w / sum(widths), 2) for w in widths] == [0.25, 0.5, 0.25]
-    nothing = panels_of(charts.Bar("AI", (0,) * 5))
-    empty = charts.svg(charts.StackChart("n", "t", tuple("abcde"), nothing), alone=False)
-    assert "n=0" in empty
+    assert "n=0" in charts.svg(stack(0, 0, 0, 0, 0), alone=False)
 
 
 def test_png_is_written_where_a_renderer_is_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -815,7 +812,7 @@ def test_png_is_written_where_a_renderer_is_there(tmp_path: Path, monkeypatch: p
 def test_png_of_the_real_renderer(monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("resvg_py")
     monkeypatch.setattr(charts, "PNG_WIDTH", 1_000)
-    chart = charts.Histogram("n", "t", (charts.HistogramRow("a", (1,) * 10, ("n=10",)),))
+    chart = charts.Histogram("n", "t", (charts.Bar("a", (1,) * 10, ("n=10",)),))
     render = charts.renderer()
     if render is None:
         pytest.skip("no font here")

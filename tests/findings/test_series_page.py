@@ -14,7 +14,7 @@ from markdown_it import MarkdownIt
 
 from src.reports.charts import svg
 from src.reports.document import ChartBlock, Contents, Exhibit, say, shown, text_cell, words
-from src.reports.forest import Tick
+from src.reports.drawing import Tick
 from src.reports.html import blocks_html
 from src.reports.html import html as html_of
 from src.reports.markdown import markdown
