@@ -73,7 +73,7 @@ def workers_of(process: subprocess.Popen[str]) -> list[int]:
             status, line = (entry / "status").read_text(), (entry / "cmdline").read_text()
         except (OSError, UnicodeDecodeError):
             continue
-        if f"PPid:\t{process.pid}\n" in status and "engines.worker" in line:
+        if f"PPid:\t{process.pid}\n" in status and "engines.shard_worker" in line:
             found.append(int(entry.name))
     return found
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import Counter, deque
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from contextlib import AbstractAsyncContextManager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -94,27 +94,20 @@ class _Session:
 
 
 @dataclass
-class Totals:
-    """What all workers have done so far."""
+class State:
+    """All workers of a run at one moment, and what they have done so far."""
 
+    unfinished: frozenset[int]
+    """Shards."""
     calls: int = 0
     calls_not_ok: int = 0
     done: dict[int, int] = field(default_factory=dict)
     """Trials done, by shard."""
     notice: str = ""
     """Why a worker waits, if the last thing that was heard is that one does."""
-
-
-@dataclass(frozen=True)
-class State:
-    """All workers of a run at one moment."""
-
-    totals: Totals
-    stop_reason: str | None
-    failure: tuple[str, str] | None
+    stop_reason: str | None = None
+    failure: tuple[str, str] | None = None
     """The first error of a worker: the name of its class, and its message."""
-    unfinished: int
-    """Shards."""
 
     def check(self) -> None:
         """Raise what stopped the run, if it did not come to its end."""
@@ -131,45 +124,31 @@ class Host:
     def __init__(self, shards: Iterable[int], limits: Limits, budget: RunBudget | None) -> None:
         """`shards`: numbers of those that are not complete."""
         self._waiting = deque(shards)
-        self.unfinished = set(self._waiting)
-        self.totals = Totals()
-        self.stop_reason: str | None = None
-        self.failure: tuple[str, str] | None = None
+        self.state = State(frozenset(self._waiting))
         self._limits = limits
         self._budget = budget
         self._sessions: dict[str, _Session] = {}
         self._places = 0
         self.on_change: Callable[[], None] = lambda: None
-        self._requests: dict[str, Callable[..., Awaitable[Any]]] = {
-            "next_shard": self._next_shard,
-            "done": self._done,
-            "progress": self._progress,
-            "notice": self._notice,
-            "stopped": self._stopped,
-            "failed": self._failed,
-            "enter": self._enter,
-            "leave": self._leave,
-            "reserve": self._reserve,
-            "settle": self._settle,
-        }
+        requests = (
+            self.next_shard, self.done, self.progress, self.notice, self.stopped, self.failed, self.enter, self.leave,
+            self.reserve, self.settle,
+        )  # fmt: skip
+        self._requests: dict[str, Callable[..., Awaitable[Any]]] = {one.__name__: one for one in requests}
 
     async def ask(self, session: str, name: str, arguments: list[Any]) -> tuple[Any, str | None]:
         """Carry out a request of a worker: the reply, and why the run stops if it does."""
         held = self._sessions.setdefault(session, _Session())
         value = await self._requests[name](session, held, *arguments)
-        return value, self.stop_reason
+        return value, self.state.stop_reason
 
     def stop(self, reason: str) -> None:
         """Ask all workers to stop after their calls in flight. The first reason counts."""
-        if self.stop_reason is None:
-            self.stop_reason = reason
+        if self.state.stop_reason is None:
+            self.state.stop_reason = reason
         self._limits.open()
         if self._budget:
             self._budget.open()
-
-    @property
-    def state(self) -> State:
-        return State(replace(self.totals), self.stop_reason, self.failure, len(self.unfinished))
 
     async def forget(self, session: str) -> set[int]:
         """Take back what a worker held that has ended. Its unfinished shards are handed out again.
@@ -183,7 +162,7 @@ class Host:
             for _ in range(times):
                 assert self._budget is not None
                 self._budget.drop(amount, paid=amount)
-        lost = held.shards & self.unfinished
+        lost = held.shards & self.state.unfinished
         self._waiting.extendleft(sorted(lost, reverse=True))
         return lost
 
@@ -194,40 +173,40 @@ class Host:
                 await self.forget(other)
         self._sessions.setdefault(session, _Session()).shards.add(index)
 
-    async def _next_shard(self, session: str, held: _Session) -> int | None:
-        if self.stop_reason is not None or not self._waiting:
+    async def next_shard(self, session: str, held: _Session) -> int | None:
+        if self.state.stop_reason is not None or not self._waiting:
             return None
         index = self._waiting.popleft()
         held.shards.add(index)
         return index
 
-    async def _done(self, session: str, held: _Session, index: int) -> None:
-        self.unfinished.discard(index)
+    async def done(self, session: str, held: _Session, index: int) -> None:
+        self.state.unfinished -= {index}
         self.on_change()
 
-    async def _progress(
+    async def progress(
         self, session: str, held: _Session, calls: int, not_ok: int, done: list[tuple[int, int]]
     ) -> None:
-        self.totals.calls += calls
-        self.totals.calls_not_ok += not_ok
-        self.totals.done.update(done)
+        self.state.calls += calls
+        self.state.calls_not_ok += not_ok
+        self.state.done.update(done)
         if calls > not_ok:
-            self.totals.notice = ""
+            self.state.notice = ""
         self.on_change()
 
-    async def _notice(self, session: str, held: _Session, text: str) -> None:
-        self.totals.notice = text
+    async def notice(self, session: str, held: _Session, text: str) -> None:
+        self.state.notice = text
         self.on_change()
 
-    async def _stopped(self, session: str, held: _Session, reason: str) -> None:
+    async def stopped(self, session: str, held: _Session, reason: str) -> None:
         self.stop(reason)
 
-    async def _failed(self, session: str, held: _Session, kind: str, message: str) -> None:
-        if self.failure is None:
-            self.failure = kind, message
+    async def failed(self, session: str, held: _Session, kind: str, message: str) -> None:
+        if self.state.failure is None:
+            self.state.failure = kind, message
         self.stop(message)
 
-    async def _enter(self, session: str, held: _Session, provider: str, tokens: float) -> int | None:
+    async def enter(self, session: str, held: _Session, provider: str, tokens: float) -> int | None:
         """Wait for a place at a provider; the number of the place."""
         context = self._limits.limiter(provider).slot(tokens)
         slot = await context.__aenter__()
@@ -238,7 +217,7 @@ class Host:
         held.places[self._places] = context, slot
         return self._places
 
-    async def _leave(self, session: str, held: _Session, place: int | None, report: list[Any] | None) -> None:
+    async def leave(self, session: str, held: _Session, place: int | None, report: list[Any] | None) -> None:
         """Give a place back; `report`: outcome, status, Retry-After, tokens used."""
         found = held.places.pop(place, None) if place is not None else None
         if found is None:
@@ -249,7 +228,7 @@ class Host:
             slot.answered(outcome, status=status, retry_after_s=retry_after_s, used=used)
         await context.__aexit__(None, None, None)
 
-    async def _reserve(self, session: str, held: _Session, model: str, sizes: Sequence[int]) -> float | None:
+    async def reserve(self, session: str, held: _Session, model: str, sizes: Sequence[int]) -> float | None:
         """Reserve the most that a call may cost; None: it would pass the limit, or the run stops.
 
         `sizes`: the other fields of `CallCost`.
@@ -264,7 +243,7 @@ class Host:
         held.money[amount] += 1
         return amount
 
-    async def _settle(self, session: str, held: _Session, amount: float, head: str) -> None:
+    async def settle(self, session: str, held: _Session, amount: float, head: str) -> None:
         assert self._budget is not None
         if held.money[amount]:
             held.money[amount] -= 1

@@ -67,9 +67,8 @@ async def _carry_out(run: Execution, engine: LocalEngine | RayEngine) -> None:
         probes = await _begin(run)
 
         def on_state(state: State) -> None:
-            totals = state.totals
-            trials_done = sum({**done, **totals.done}.values())
-            run.counter.on_totals(probes + totals.calls, totals.calls_not_ok, trials_done, totals.notice)
+            trials_done = sum({**done, **state.done}.values())
+            run.counter.on_totals(probes + state.calls, state.calls_not_ok, trials_done, state.notice)
 
         job = _job(run, len(folders), min(engine.processes, len(unfinished)), shared=engine.always_shared)
         state = await engine.run(job, unfinished, run.stop, on_state)
@@ -157,7 +156,7 @@ async def _keep_working(host: Host, job: Job, lane: int) -> None:
         lost = await host.forget(session)
         if not code and not lost:
             return
-        if host.stop_reason is not None:
+        if host.state.stop_reason is not None:
             return
     host.stop(f"A worker process ended {MAX_RESTARTS + 1} times before its work was done (exit code {code}).")
 
@@ -182,7 +181,7 @@ async def _start(connection: socket.socket) -> Process:
         sys.executable,
         "-P",
         "-m",
-        f"{PACKAGE}.worker",
+        f"{PACKAGE}.shard_worker",
         str(connection.fileno()),
         stdin=asyncio.subprocess.DEVNULL,
         stdout=asyncio.subprocess.DEVNULL,
