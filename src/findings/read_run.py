@@ -7,6 +7,7 @@ trials. The hash chain is checked on the way.
 
 from __future__ import annotations
 
+import tomllib
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -33,6 +34,7 @@ from .dollars import Dollars, costs_of
 from .isolation import Audit
 from .processes import collector_paused, joined, read_in_parts
 
+NOTICES: dict[str, Any] = tomllib.loads(Path(__file__).with_name("notices.toml").read_text(encoding="utf-8"))
 EXAMPLES = 3
 """Trials with wrong claims remembered for each target."""
 REVIEWS_SHOWN = 10
@@ -198,12 +200,8 @@ class Findings:
         done, shard = len(self.rows), self.manifest.shard
         if done >= self.planned:
             return ""
-        if shard is None:
-            return f"Incomplete: this run has {done:,} of {self.planned:,} planned trials."
-        return (
-            f"Incomplete: this is shard {shard.index} of {shard.of}, with {done:,} of the study's {self.planned:,} "
-            "trials. Merge all shards before you report results."
-        )
+        text: str = NOTICES["incomplete_shard" if shard else "incomplete"]
+        return text.format(done=done, planned=self.planned, shard=shard)
 
     def open_tie(self, decided_by: str, labels_given: Sequence[str]) -> bool:
         """Whether a claim has no label because verifiers are tied and the run has no adjudicator."""

@@ -38,7 +38,7 @@ from ..trials.missing import MISSING
 from ..trials.row import Row
 from .estimates import Estimated, Question, estimate
 from .judge_agreement import RESAMPLES, SEED
-from .read_run import Findings, gather
+from .read_run import NOTICES, Findings, gather
 
 Stratum = Literal["flagged", "sampled"]
 STRATA: tuple[Stratum, ...] = ("flagged", "sampled")
@@ -200,7 +200,8 @@ def _coded(one: Row, two: Row, stratum: Stratum) -> Iterator[RatedItem]:
 def unfinished(review: ReadReview) -> str:
     """That people have not judged all selected trials; empty if they have."""
     done, planned = sum(review.done.values()), sum(review.planned.values())
-    return "" if done >= planned else f"People have judged {done} of {counted(planned, 'trial')}."
+    text: str = NOTICES["unfinished_review"]
+    return "" if done >= planned else text.format(done=done, planned=counted(planned, "trial"))
 
 
 # Agreement of people with each other and with each judge, on the trials of a review.

@@ -2,25 +2,24 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Iterable, Sequence
-from pathlib import Path
 from typing import Any
 
 from ..schemas import Manifest
 from ..text.rounded import percent
-from .read_run import Findings, judged_offline
+from .read_run import NOTICES, Findings, judged_offline
 
 FIRST_FORMAT = 4
 """Of the runs that the rules measured here have judged."""
 
 
-_READ = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
-MEASURED: dict[str, dict[str, Any]] = _READ["measured"]
+MEASURED: dict[str, dict[str, Any]] = NOTICES["measured"]
 """By part of the gold set."""
-_PARTS = [_READ["part"].format(share=percent(one["right"] / one["claims"]), **one) for one in MEASURED.values()]
-OFFLINE_NOTICE: str = _READ["notice"].format(parts="; ".join(_PARTS))
-EARLIER_NOTICE: str = _READ["earlier"]
+_PARTS = [
+    NOTICES["rule_judge_part"].format(share=percent(one["right"] / one["claims"]), **one) for one in MEASURED.values()
+]
+OFFLINE_NOTICE: str = NOTICES["rule_judge"].format(parts="; ".join(_PARTS))
+EARLIER_NOTICE: str = NOTICES["rule_judge_earlier"]
 
 
 def run_notices(runs: Sequence[Findings]) -> tuple[str, ...]:
