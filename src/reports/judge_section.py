@@ -29,6 +29,7 @@ def judging_section(runs: Runs) -> Section:
             not_corrected.setdefault((code, error.why_not), []).append(series.label)
     return read_sections.section(
         "judges",
+        "judging",
         runs=runs,
         judged=judged,
         tampered=any(knows_tampered(run.found) for run in runs.runs),
@@ -66,7 +67,7 @@ def judge_error_cell(error: JudgedShare) -> str:
 def judge_error_sentence(errors: Mapping[ShareName, JudgedShare]) -> str:
     """The same for the first screen, of 100 answers, complete ones first; empty if there is no share."""
     found = read_sections.line(
-        "judge_error", "sentence", errors=[(MEASURES[code].word, errors[code]) for code in SHARES],
+        "judges", "error_sentence", errors=[(MEASURES[code].word, errors[code]) for code in SHARES],
         corrected_text=corrected_text, bounds_text=bounds_text,
     )  # fmt: skip
     return shown(found)

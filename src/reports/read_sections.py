@@ -1,7 +1,6 @@
 """Sections of a report from templates that are written much like Markdown.
 
-    ## A title                          a section; more #: inside it; `{part=Details, folded}` may follow. A section
-                                        that is put in alone as a title stays as it is
+    ## A title                          a section; more #: inside it; `{part=Details, folded}` may follow
     Text over some lines,               a paragraph; `!answer` or `!caveat` at its start changes its look
     with **strong** words
     - an item                           a list; `>` in place of `-` makes each item a notice
@@ -20,7 +19,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from typing import Any, Literal, get_args
 
 from jinja2 import pass_context
@@ -168,9 +166,6 @@ class _Reader:
             self._at += 1
             given = (option.partition("=")[::2] for option in (found[3] or "").split(", ") if option)
             options: dict[str, Any] = {name: _text(_line(text, self._given)) or True for name, text in given}
-            if (mark := _MARK.fullmatch(found[2])) and isinstance(made := self._given[int(mark[1])], Section):
-                yield replace(made, **options)
-                continue
             inner = tuple(self._blocks())
             yield Section(_line(found[2], self._given), inner, tuple(self._sections(len(found[1]))), **options)
 

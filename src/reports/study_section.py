@@ -25,13 +25,13 @@ from ..findings.human_comparison import (
 from ..schemas import CODES, StudyCode
 from ..scoring.definitions import CODE_HEADINGS, MEASURES, SHARES, ShareName
 from ..text.rounded import rounded
+from ..trials.row import OwnCode
 from . import read_sections
 from .charts import Bar, StackChart
 from .document import NOTHING, Cell, ChartBlock, Column, Section, Table, linked, text_cell
 from .drawing import Group
 from .judge_section import judge_error_cell, study_judge_errors
 from .links import of_study, of_study_group, slug
-from .own_points import own_points_section
 from .score_section import COVERAGE_COLUMNS, coverage_cells, of_group
 from .series import ReportedTarget, Runs
 
@@ -157,12 +157,22 @@ def study_sections(runs: Runs, counted: Counted, figures: Sequence[ChartBlock]) 
         modes=MODE_NAMES,
         codes=CODE_HEADINGS,
         baseline=baseline,
-        own=own_points_section(runs),
+        own=_own_points(runs),
         asked=[baseline.groups[number] for number in asked],
         answers=ANSWERS,
         closed=[(series, groups[2].answered()) for series, groups in grouped.items() if 2 in groups],
         topics=list(_topics(counted)),
     )
+
+
+def _own_points(runs: Runs) -> dict[QuestionKey, list[OwnCode]]:
+    """By question that has two sets of points: its codes by our own points."""
+    found: dict[QuestionKey, list[OwnCode]] = {}
+    for series in runs.series:
+        for row in series.rows:
+            for own in row.own:
+                found.setdefault(QuestionKey(series, row.scenario_id, own.group), []).append(own)
+    return found
 
 
 def _target(
