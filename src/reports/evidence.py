@@ -72,10 +72,6 @@ class ScenarioPagePlan:
     def file(self) -> str:
         return links.scenario_file(self.scenario_id, self.number)
 
-    @property
-    def folder(self) -> Path:
-        return Path(links.folder_of(self.series))
-
 
 def scenarios_of(series: ReportedTarget) -> dict[str, list[Row]]:
     """The trials of each scenario: scenarios in the order of the plan, trials by variant and repetition."""
@@ -87,15 +83,6 @@ def scenarios_of(series: ReportedTarget) -> dict[str, list[Row]]:
     for rows in found.values():
         rows.sort(key=lambda row: (order.get((row.scenario_id, row.variant), len(order)), row.repetition))
     return found
-
-
-def planned_pages(runs: Runs) -> Iterator[ScenarioPagePlan]:
-    """Every scenario page of every target. A scenario without trials has one empty page."""
-    for series in runs.series:
-        for scenario_id, rows in scenarios_of(series).items():
-            parts = list(_parts(list(_trial_pages(rows))))
-            for number, part in enumerate(parts, 1):
-                yield ScenarioPagePlan(series, scenario_id, rows, number, len(parts), part)
 
 
 def _trial_pages(rows: list[Row]) -> Iterator[TrialPagePlan]:
@@ -136,11 +123,6 @@ class Coded:
         """Within its scenario."""
         variant, repetition = self.row.variant, self.row.repetition
         return f"{variant}, {repetition}" if variant is not None else f"{repetition}"
-
-    @property
-    def counted(self) -> dict[str, str]:
-        """By question group, what its answer counts as in estimates."""
-        return dict(self.row.counted)
 
 
 def _coded(row: Row, codes: Sequence[QuestionCode]) -> Coded:
@@ -267,7 +249,7 @@ def evidence_pages(runs: Runs, out: Path) -> Iterator[Piece]:
         path.parent.mkdir(exist_ok=True)
         path.write_bytes(page_bytes(make()))
     for plan in evidence.plans:
-        yield partial(evidence.write, plan, folder / plan.folder)
+        yield partial(evidence.write, plan, folder / links.folder_of(plan.series))
 
 
 class Evidence:
@@ -278,8 +260,17 @@ class Evidence:
         self._scripts = {run: scripts_of(run.found.manifest.plan) for run in runs.runs}
 
     @cached_property
-    def plans(self) -> tuple[ScenarioPagePlan, ...]:
-        return tuple(planned_pages(self._runs))
+    def plans(self) -> list[ScenarioPagePlan]:
+        """Every scenario page of every target. A scenario without trials has one empty page."""
+        found = []
+        for series in self._runs.series:
+            for scenario_id, rows in scenarios_of(series).items():
+                parts = list(_parts(list(_trial_pages(rows))))
+                found += [
+                    ScenarioPagePlan(series, scenario_id, rows, number, len(parts), part)
+                    for number, part in enumerate(parts, 1)
+                ]
+        return found
 
     @cached_property
     def _makers(self) -> dict[str, Callable[[], Page]]:

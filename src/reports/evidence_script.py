@@ -12,7 +12,6 @@ from ..records.answer_key import point_name
 from ..records.scenario import SLOT
 from ..schemas import BackgroundFact, CanonicalFact, GroupRule, PlannedScenario, RunPlan
 from . import template
-from .evidence_shell import safe, safe_lines
 
 
 class Script:
@@ -62,12 +61,12 @@ class Script:
     def rule(self, group: str) -> GroupRule:
         return self._rubric.rule(group)
 
-    def topic(self, group: str) -> Markup:
-        """What a question is about, as HTML; empty if no rule names it."""
+    def topic(self, group: str) -> str:
+        """What a question is about; empty if no rule names it."""
         rule = self._rubric.groups.get(group) or self._rubric.groups.get(group.partition("-")[0])
         if rule is None:
-            return Markup()
-        return safe(f"study group {rule.study_group}, {rule.topic}" if rule.study_group else rule.topic)
+            return ""
+        return f"study group {rule.study_group}, {rule.topic}" if rule.study_group else rule.topic
 
     @cached_property
     def groups(self) -> dict[str, list[str]]:
@@ -81,11 +80,11 @@ class Script:
     def title(self) -> str:
         return self.scenario.title
 
-    def questions(self, group: str) -> Iterator[Markup]:
-        """The turns of a question as they were planned, as HTML."""
+    def questions(self, group: str) -> Iterator[str]:
+        """The turns of a question as they were planned."""
         for turn in self.scenario.scripted_turns:
             if turn.group == group:
-                yield safe_lines(SLOT.sub(self._filled, turn.user_message))
+                yield SLOT.sub(self._filled, turn.user_message)
 
     def _filled(self, slot: re.Match[str]) -> str:
         """What a slot shows; a slot that each trial fills in its own way stays as it is."""

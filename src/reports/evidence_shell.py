@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 import unicodedata
 from pathlib import Path
-from typing import NamedTuple, cast
+from typing import NamedTuple
 
 from markupsafe import Markup, escape
 
-from ..schemas import Scores, StudyCode
+from ..schemas import Scores
 from ..scoring.definitions import CODE_HEADINGS, SCORE_HEADINGS
 from ..text.count import counted
 from ..text.escape import plain
@@ -67,24 +67,6 @@ def _visible(line: str) -> str:
     return "".join(char for char in line if unicodedata.category(char) not in _HIDDEN)
 
 
-def code_mark(code: str) -> str:
-    """The mark of a study code, or of an answer to a closed question."""
-    return CODE_MARKS.get(code) or safe(code)
-
-
-def code_name(code: str) -> str:
-    """A study code in words, as HTML."""
-    return CODE_HEADINGS.get(cast(StudyCode, code)) or safe(code)
-
-
-def code_legend() -> Markup:
-    return template.macro("legends", "code_legend")
-
-
-def claim_legend() -> Markup:
-    return template.macro("legends", "claim_legend")
-
-
 def score_text(score: float | None) -> str:
     return "–" if score is None else rounded(score)
 
@@ -93,8 +75,10 @@ def scores_text(scores: Scores) -> str:
     return ", ".join(f"{heading} {score_text(getattr(scores, name))}" for name, heading in SCORE_HEADINGS.items())
 
 
-template.environment("html").filters.update(comma=", ".join, lines=safe_lines, safe_line=safe, code_mark=code_mark)
+template.environment("html").filters.update(
+    code_mark=lambda code: CODE_MARKS.get(code, code), comma=", ".join, lines=safe_lines, safe_line=safe
+)
 template.environment("html").globals.update(
-    CODE_MARKS=CODE_MARKS, SCORE_HEADINGS=SCORE_HEADINGS, code_name=code_name, counted=counted, links=links,
-    percent=percent, rounded=rounded, score_text=score_text, scores_text=scores_text,
+    CODE_MARKS=CODE_MARKS, SCORE_HEADINGS=SCORE_HEADINGS, code_name=lambda code: CODE_HEADINGS.get(code, code),
+    counted=counted, links=links, percent=percent, rounded=rounded, score_text=score_text, scores_text=scores_text,
 )  # fmt: skip

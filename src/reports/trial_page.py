@@ -150,7 +150,7 @@ class TrialPage:
 
     script: Script
     cited: set[str] = field(default_factory=set)
-    behind: Callable[[TrialResult, FinalClaim], str] | None = None
+    behind: Callable[[TrialResult, FinalClaim], Markup] | None = None
     """More HTML to show behind each claim."""
 
     def trial(self, trial: TrialResult) -> Markup:
@@ -179,9 +179,6 @@ class TrialPage:
             turns.append(_Turn(codes.pop(turn_id, ()), exchange, reply, checked, unchecked, citations))
         turns += map(_Turn, codes.values())
         return template.macro("trial", "trial", self, trial, turns, marks)
-
-    def more(self, trial: TrialResult, claim: FinalClaim) -> Markup:
-        return Markup(self.behind(trial, claim) if self.behind else "")  # noqa: S704 - a page of ours
 
     def _checked(self, mark: ClaimMark, claim: FinalClaim, said: Callable[[str], list[str]]) -> _Checked:
         names, lines = claim.evidence, said(claim.claim_id)

@@ -13,7 +13,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, TypeVar
 
-from markupsafe import Markup
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
@@ -199,13 +198,12 @@ def _matrix(run: OpenRun) -> dict[str, dict[str, Answers]]:
     return {scenario_id: groups for scenario_id, groups in found.items() if groups}
 
 
-def _question(script: Script, group: str) -> Markup:
-    """What a question is about, or else its first words, as HTML."""
+def _question(script: Script, group: str) -> str:
+    """What a question is about, or else its first words."""
     if topic := script.topic(group):
         return topic
     words = SLOT.sub("…", next(script.questions(group), ""))
-    short = words if len(words) <= LONGEST_QUESTION else f"{words[:LONGEST_QUESTION].rpartition(' ')[0]} …"
-    return Markup(short)  # noqa: S704 - no part of an escaped character is cut off, as none has a space
+    return words if len(words) <= LONGEST_QUESTION else f"{words[:LONGEST_QUESTION].rpartition(' ')[0]} …"
 
 
 def _counts(answers: Sequence[tuple[Row, str]]) -> list[tuple[str, int]]:
