@@ -54,8 +54,9 @@ def plain_table(
     for place, size in enumerate(widths):
         table.add_column(justify="left" if align[place : place + 1] == "l" else "right", width=size, overflow="fold")
     long = re.compile(rf"\S{{{widths[0] + 1},}}")
+    line = re.compile(rf"[^{_BREAK}]{{{max(1, widths[0])}}}(?=[^{_BREAK}])")
     for first, *others in cells:
-        breakable = long.sub(lambda name: _PIECE.sub(rf"\1{_BREAK}", name[0]), first)
+        breakable = long.sub(lambda name: line.sub(rf"\g<0>{_BREAK}", _PIECE.sub(rf"\1{_BREAK}", name[0])), first)
         table.add_row(*map(Text, (breakable, *others)))
     console = Console(width=sum(widths) + GAP * len(widths), color_system=None, legacy_windows=False, height=25)
     with console.capture() as drawn:

@@ -58,6 +58,11 @@ def test_a_name_is_cut_in_a_word_only_if_the_word_is_too_long_for_a_line() -> No
     assert [line.split()[0] for line in table.splitlines()[1:]] == ["ab:", "cdefghijklmno", "pqrstuvwxyz"]
 
 
+def test_a_word_after_a_name_that_fills_its_last_line_begins_at_the_left() -> None:
+    table = plain_table(("target", "n"), [[f"{'x' * 26} two", "1"]], width=16)
+    assert table.splitlines() == ["target         n", f"{'x' * 13}  1", "x" * 13, "two"]
+
+
 def test_line_breaks_in_cells_are_kept_and_captions_wrap() -> None:
     table = plain_table(("t", "a\nb"), [["x", "0.5\nn=2"]], caption="one two three", width=10)
     assert table.splitlines() == ["t    a", "     b", "x  0.5", "   n=2", "one two", "three"]
