@@ -21,10 +21,9 @@ from src.judge_check.check import CheckOptions, check_judges
 from src.planning.plan import make_plan
 from src.planning.study_file import make_judge_options
 from src.records.series import Cadence, Point, Segment
-from src.series.design import plan_parts
 from src.series.findings import SeriesFindings
 from src.series.folder import POINTS, read_lines
-from src.series.points import period_of
+from src.series.points import period_of, plan_parts
 from src.store.run_folder import SERIES
 from tests.cases import each_case
 from tests.runs import ONE, ROOT, SCENARIOS, THREE, call

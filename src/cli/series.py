@@ -14,10 +14,9 @@ from typing import Any
 from ..calls.stop import Stop
 from ..reports.document import share_text
 from ..series import actions
-from ..series.chart import capital
-from ..series.findings import Line, SegmentFindings, SeriesFindings, outcome_name
+from ..series.findings import Line, SegmentFindings, SeriesFindings, capital, outcome_name
 from ..series.folder import read_lines
-from ..series.summary import check_outputs, summary_json, write_outputs
+from ..series.page import check_outputs, summary_json, write_outputs
 from ..text.count import counted
 from ..text.escape import plain_lines
 from ..text.money import money_text

@@ -26,7 +26,7 @@ from ..records.study import JudgeOptions, Study
 from ..runner.new_run import versions
 from ..runner.progress import OnProgress
 from ..runner.wait import wait
-from ..schemas import Manifest, RunPlan
+from ..schemas import Manifest
 from ..scoring.definitions import SHARES
 from ..store import hash_chain
 from ..store.failpoints import Failpoints
@@ -34,7 +34,6 @@ from ..store.input_files import problems_of
 from ..store.run_folder import SERIES, PathLike, as_path
 from ..text.escape import plain
 from .carry_out import (
-    Asked,
     OnStage,
     Work,
     begin_point,
@@ -49,7 +48,6 @@ from .carry_out import (
     refuse_unlike_frozen,
     unfinished_point,
 )
-from .design import design_of, plan_parts, segment_of, simulated_limit
 from .findings import SeriesFindings, read_findings
 from .folder import (
     INTENT,
@@ -63,7 +61,17 @@ from .folder import (
     relative,
     run_reference,
 )
-from .points import PointFolders, ended_before, first_segment, make_point, period_of, reasons_for
+from .points import (
+    PointFolders,
+    ended_before,
+    first_segment,
+    make_point,
+    period_of,
+    plan_parts,
+    reasons_for,
+    segment_of,
+    simulated_limit,
+)
 
 ANCHORS = 40
 """Labeled replies that judges label at every point, unless the user says otherwise."""
@@ -139,27 +147,31 @@ def init_series(
     called = title or study.title or path.resolve().name
     if called != plain(called):
         raise InputError("a title is one line of printable characters.", field="title")
-    series = _checked_series(
-        {
-            "title": called,
-            "created": datetime.now(UTC).isoformat(timespec="seconds"),
-            "versions": versions(),
-            "study": frozen_study(path, study, plan, with_year=study.plan_year is not None),
-            "cadence": every,
-            "outcomes": list(outcomes),
-            "floor": floor,
-            "alpha": alpha,
-            "points": points,
-            "anchors": chosen.model_dump(mode="json") if anchors else None,
-            "seed": study.seed,
-        }
-    )
+    fields = {
+        "title": called,
+        "created": datetime.now(UTC).isoformat(timespec="seconds"),
+        "versions": versions(),
+        "study": frozen_study(path, study, plan, with_year=study.plan_year is not None),
+        "cadence": every,
+        "outcomes": list(outcomes),
+        "floor": floor,
+        "alpha": alpha,
+        "points": points,
+        "anchors": chosen.model_dump(mode="json") if anchors else None,
+        "seed": study.seed,
+    }
+    try:
+        series = Series.model_validate_json(json.dumps(fields), strict=True)
+    except ValidationError as error:
+        refused = InputError(str(error))
+        refused.problems = problems_of(error, Series)
+        raise refused from None
     if on_stage:
         on_stage("Simulating the thresholds of the alarms ...")
     segment = first_segment(path, series, plan)
     if first:
         _whole_run(path, first, SeriesLines((), ""))
-        _refuse_unlike_run(first, segment, storage.read_manifest(first).plan)
+        refuse_other_study(first, segment, storage.read_manifest(first).plan, added=True)
     failpoints = Failpoints.from_environment()
     try:
         path.mkdir(parents=True, exist_ok=True)
@@ -168,15 +180,6 @@ def init_series(
     storage.write_once(path / SERIES, storage.encode_record(series) + b"\n", failpoints, "series")
     append_lines(path, [segment], failpoints)
     return add_to_series(path, first) if first else read_findings(path)
-
-
-def _checked_series(fields: dict[str, Any]) -> Series:
-    try:
-        return Series.model_validate_json(json.dumps(fields), strict=True)
-    except ValidationError as error:
-        refused = InputError(str(error))
-        refused.problems = problems_of(error, Series)
-        raise refused from None
 
 
 def _study_of(
@@ -209,10 +212,9 @@ async def run_series_async(
     settings = {name: value for name, value in given(changes).items() if name not in judging}
     with storage.RunLock(path):
         tell, progress = on_stage or (lambda stage: None), progress or (lambda: None)
-        work = Work(path, series, max_cost, settings, progress, stop, tell)
+        work = Work(path, series, max_cost, settings, progress, stop, tell, tuple(end), judging, judge_again)
         ensure_segment(path, series)
-        asked = Asked(tuple(end), judging, judge_again)
-        pending = unfinished_point(path, asked, begin_again=set_aside)
+        pending = unfinished_point(work, begin_again=set_aside)
         if pending:
             await carry_out(work, pending)
         today = clock.today()
@@ -221,7 +223,7 @@ async def run_series_async(
             return read_findings(path)
         lines = read_lines(path)
         refuse_period(path, lines, period)
-        await carry_out(work, decide_point(path, series, lines, today, asked))
+        await carry_out(work, decide_point(work, lines, today))
     return read_findings(path)
 
 
@@ -334,7 +336,7 @@ def add_to_series(
             raise InputError(
                 f"{added} is of plan year {manifest.plan.plan_year}, and {when} is not in it.", field="day"
             )
-        _refuse_unlike_run(path, last, manifest.plan)
+        refuse_other_study(path, last, manifest.plan, added=True)
         gone = {name for name in last.parts.targets if name not in manifest.plan.targets} - ended_before(lines)
         reasons = reasons_for(lines, manifest.plan)
         if check is not None:
@@ -365,11 +367,6 @@ def _whole_run(path: Path, run: Path, lines: SeriesLines) -> Manifest:
     if manifest.transcripts or manifest.shard:
         raise InputError(f"{run} is not a whole run of the study: it judged others' transcripts or is a shard.")
     return manifest
-
-
-def _refuse_unlike_run(path: Path, last: Segment, plan: RunPlan) -> None:
-    advice = f"Add a run judged as the series is, by {', '.join(dict.fromkeys(last.verifiers))}."
-    refuse_other_study(path, last, plan, judges_changed=False, advice=advice)
 
 
 def series_status(folder: PathLike) -> SeriesFindings:
@@ -497,12 +494,8 @@ def _verify_point(path: Path, series: Series, lines: SeriesLines, point: Point) 
     """Compute a point again from its runs and its check."""
     segment = next(one for one in lines.segments if one.number == point.segment)
     first = lines.points_of(segment)[0] is point
-    parts = PointFolders(
-        path / point.run.folder,
-        path / point.frozen.folder if point.frozen else None,
-        path / point.check.folder if point.check else None,
-        path / point.transcripts.folder if point.transcripts else None,
-    )
+    others = (path / one.folder if one else None for one in (point.frozen, point.check, point.transcripts))
+    parts = PointFolders(path / point.run.folder, *others)
     if make_point(path, series, parts, segment.number, point, first=first, restated=point.restated) != point:
         raise IntegrityError(f"{path}: the point {point.period} is not what its runs and its check say.")
     made = plan_parts(storage.read_manifest(parts.run).plan)
@@ -516,7 +509,7 @@ def _verify_segment(path: Path, series: Series, lines: SeriesLines, segment: Seg
     anchors = segment.anchors
     limits = [*segment.targets.values(), *segment.frozen.values(), *([anchors] if anchors else [])]
     for limit in limits:
-        if simulated_limit(design_of(limit, series.floor), limit) != limit.limit:
+        if simulated_limit(limit, series.floor) != limit.limit:
             raise IntegrityError(f"{path}: a threshold of segment {segment.number} is not what its design gives.")
     plans = [storage.read_manifest(path / point.run.folder).plan for point in lines.points_of(segment)[:1]]
     if not plans or set(plans[0].targets) != set(segment.parts.targets):

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
 from typing import Any
@@ -43,7 +43,6 @@ from ..runner.new_run import create_run, transcripts_of
 from ..runner.progress import OnProgress
 from ..schemas import CallHead, CallParameters, Price, RunPlan
 from ..store.failpoints import Failpoints
-from .design import other_study, plan_parts
 from .folder import INTENT, SeriesLines, append_lines, pending_point, point_folder, read_lines, run_reference, set_aside
 from .points import (
     asked_run,
@@ -52,7 +51,9 @@ from .points import (
     folder_in,
     gold_folder,
     lines_of,
+    other_study,
     period_of,
+    plan_parts,
     reasons_for,
     restated_folder,
 )
@@ -72,17 +73,8 @@ def ensure_segment(path: Path, series: Series) -> None:
 
 
 @dataclass(frozen=True)
-class Asked:
-    """What a user wants to be different from now on."""
-
-    end: tuple[str, ...] = ()
-    judging: Mapping[str, Any] = field(default_factory=dict)
-    judge_again: bool = False
-
-
-@dataclass(frozen=True)
 class Work:
-    """How the steps are carried out."""
+    """How a point is made, and what a user wants to be different from now on."""
 
     folder: Path
     series: Series
@@ -94,25 +86,30 @@ class Work:
     """Makes what shows the progress of one step."""
     stop: Stop | None
     on_stage: OnStage
+    end: tuple[str, ...]
+    """Targets whose line ends."""
+    judging: Mapping[str, Any]
+    """Fields of `JudgeOptions`."""
+    judge_again: bool
 
 
-def unfinished_point(path: Path, asked: Asked, *, begin_again: bool) -> PointIntent | None:
+def unfinished_point(work: Work, *, begin_again: bool) -> PointIntent | None:
     """The point that must be finished first, if there is one. It is set aside if nothing was called for it yet.
 
     InputError: it was begun with other judges or targets than the user asks for now.
     """
-    pending = pending_point(path)
+    pending = pending_point(work.folder)
     if pending is None:
         return None
-    place = point_folder(path, pending.period)
+    place = point_folder(work.folder, pending.period)
     called = pending.run is not None or any(place.rglob(storage.MANIFEST))
     if begin_again or not called:
-        set_aside(path, pending.period)
+        set_aside(work.folder, pending.period)
         return None
-    if asked != Asked():
+    if work.end or work.judging or work.judge_again:
         raise InputError(
-            f"{path}: {pending.period} was begun and is not finished, so its judges and targets cannot be changed. "
-            "Finish it without these options, or add `set_aside` to begin it again."
+            f"{work.folder}: {pending.period} was begun and is not finished, so its judges and targets cannot be "
+            "changed. Finish it without these options, or add `set_aside` to begin it again."
         )
     return pending
 
@@ -125,16 +122,16 @@ def refuse_period(path: Path, lines: SeriesLines, period: str) -> None:
         raise InputError(f"{path}: {period} is before {max(periods)}, the last point. Points are added in order.")
 
 
-def decide_point(path: Path, series: Series, lines: SeriesLines, today: date, asked: Asked) -> PointIntent:
+def decide_point(work: Work, lines: SeriesLines, today: date) -> PointIntent:
     """Decide what the point will be, and write it down before anything is called."""
-    last = lines.segments[-1]
+    path, series, last = work.folder, work.series, lines.segments[-1]
     study = dict(last.study)
-    if asked.judging:
+    if work.judging:
         # Without judges that were chosen for the ones before.
         study = {name: value for name, value in study.items() if name not in ("adjudicator", "reader")}
-        study |= dict(asked.judging)
+        study |= dict(work.judging)
     checked = make_study(seen_from_here(study, path))
-    ended = _ended(checked, lines, today, asked.end)
+    ended = _ended(checked, lines, today, work.end)
     gone = {*ended_before(lines), *(one.target for one in ended)}
     kept = [option for name, option in _named(checked) if name not in gone]
     if not kept:
@@ -142,7 +139,7 @@ def decide_point(path: Path, series: Series, lines: SeriesLines, today: date, as
     _refuse_retired_judges(checked, today)
     checked = checked.model_copy(update={"targets": tuple(kept)})
     plan = make_plan(checked, today=today)
-    changed = bool(asked.judging) or asked.judge_again
+    changed = bool(work.judging) or work.judge_again
     refuse_other_study(path, last, plan, judges_changed=changed)
     reasons = reasons_for(lines, plan)
     if changed and not lines.points:
@@ -238,8 +235,9 @@ def refuse_unlike_frozen(frozen: Path, path: Path, lines: SeriesLines) -> None:
 
 
 def refuse_other_study(
-    path: Path, last: Segment, plan: RunPlan, *, judges_changed: bool, advice: str = _JUDGE_AGAIN
+    path: Path, last: Segment, plan: RunPlan, *, judges_changed: bool = False, added: bool = False
 ) -> None:
+    """`added`: it is of a run that was made elsewhere."""
     parts = plan_parts(plan)
     different = list(other_study(last.parts, parts))
     if different:
@@ -248,9 +246,10 @@ def refuse_other_study(
             "a new series."
         )
     if last.parts.judging != parts.judging and not judges_changed:
+        like = f"Add a run judged as the series is, by {', '.join(dict.fromkeys(last.verifiers))}."
         raise InputError(
             f"{path}: the judging changed since the last point (models, prompts or settings), so points cannot be "
-            f"compared. {advice}"
+            f"compared. {like if added else _JUDGE_AGAIN}"
         )
 
 

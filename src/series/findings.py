@@ -17,8 +17,8 @@ from ..records.series import LineLimit, Outcome, Point, ScenarioValue, Segment, 
 from ..scoring.definitions import LESS_IS_BETTER, MEASURES
 from ..stats.bounded import Bounded, Unit, bounded_mean
 from ..stats.monitoring import ChanceVariance, Design, Direction, Step, follow
-from .design import design_of
 from .folder import SeriesLines, read_lines, read_series
+from .points import design_of
 
 LineKind = Literal["target", "frozen", "anchors"]
 
@@ -93,15 +93,17 @@ class Follower:
         name: str,
         outcome: Outcome | None,
         limit: LineLimit,
-        points: Mapping[str, Mapping[str, float]],
-        *,
-        weights: Mapping[str, float],
+        points: Mapping[str, Mapping[str, ScenarioValue]],
     ) -> Line:
-        """`points`: by period, the value of each cluster. `weights`: instead of those that were planned."""
+        """`points`: by period, the value of each scenario or labeled reply.
+
+        A scenario counts as many questions as it had at its first point: some are asked only of some targets.
+        """
+        weights = {name: float(one.questions) for values in list(points.values())[::-1] for name, one in values.items()}
         design = design_of(limit, self.series.floor)
         clusters = {name: replace(one, weight=weights.get(name, one.weight)) for name, one in design.clusters.items()}
         steps, self._noise[kind, name, outcome] = follow(
-            list(points.values()),
+            [{name: one.value for name, one in values.items()} for values in points.values()],
             Design(clusters, design.floor),
             limit=limit.limit,
             level=limit.level,
@@ -109,18 +111,10 @@ class Follower:
         )
         return Line(kind, name, outcome, limit, tuple(points), tuple(steps))
 
-    def of_scenarios(
-        self,
-        kind: LineKind,
-        target: str,
-        outcome: Outcome,
-        limit: LineLimit,
-        points: Mapping[str, Mapping[str, ScenarioValue]],
-    ) -> Line:
-        """A scenario counts as many questions as it had at its first point: some are asked only of some targets."""
-        weights = {name: float(one.questions) for values in list(points.values())[::-1] for name, one in values.items()}
-        shares = {period: {name: one.value for name, one in values.items()} for period, values in points.items()}
-        return self.line(kind, target, outcome, limit, shares, weights=weights)
+
+def capital(text: str) -> str:
+    """With a capital letter at its beginning, and the others as they are."""
+    return f"{text[:1].upper()}{text[1:]}"
 
 
 def outcome_name(outcome: Outcome | None) -> str:
@@ -146,7 +140,9 @@ def _seriousness(decided: Decided) -> int:
 def decide_line(
     series: Series, segment: Segment, points: Sequence[Point], line: Line, judges: Sequence[Line]
 ) -> Decided:
-    drifted = sorted((judge for judge in judges if judge.alarm is not None), key=_named_first)
+    drifted = [judge for judge in judges if judge.alarm is not None]
+    # A single judge before all of them together, then the earliest.
+    drifted.sort(key=lambda one: (one.kind != "anchors" or ":" not in one.name, one.from_period or ""))
     if line.alarm is not None:
         raised = line.periods[line.alarm]
         point = next(point for point in points if point.period == raised)
@@ -188,36 +184,27 @@ def judge_drifted(line: Line) -> str:
     return f"{judge} drifted from {line.from_period} on"
 
 
-def _named_first(line: Line) -> tuple[bool, str]:
-    """A single judge before all of them together, then the earliest."""
-    return line.kind != "anchors" or ":" not in line.name, line.from_period or ""
-
-
 def _doubt(line: Line, segment: Segment, point: Point, judges: Sequence[Line], drifted: Sequence[Line]) -> str | None:
     """Why an alarm about a target may be about its judges; None if it is not."""
     for judge in drifted:
         if (judge.from_period or "") <= point.period:
             return judge_drifted(judge)
+    # A judge checks a point if its own point of that period could be compared with an earlier one.
+    checked = {
+        at for one in judges for at, step in zip(one.periods, one.steps, strict=True) if step.reference is not None
+    }
+    models = (*segment.verifiers, segment.extractor, segment.scorer, *filter(None, [segment.adjudicator]))
+    offline = all(split_name(model).provider == "offline" for model in models)
     # Points that were restated were judged by one panel, at one time.
-    if not point.restated and not _offline(segment) and not any(_compared(judge, point.period) for judge in judges):
+    if not point.restated and not offline and point.period not in checked:
         return f"the judges were not checked in {point.period}"
-    share = _by_judges(line, judges)
+    same = [one for one in judges if (one.kind, one.name, one.outcome) == ("frozen", line.name, line.outcome)]
+    mine, theirs = _shift(line, line), _shift(same[0], line) if same else None
+    # What share of the target's move the judges made on its unchanged transcripts, in the same direction.
+    share = theirs / mine if mine and theirs else 0.0
     if share >= EXPLAINED:
         return f"the judges moved as well, by {share:.0%} of it on transcripts that did not change"
     return None
-
-
-def _compared(line: Line, period: str) -> bool:
-    """Whether a judge's point of this period could be compared with an earlier one."""
-    return any(at == period and step.reference is not None for at, step in zip(line.periods, line.steps, strict=True))
-
-
-def _by_judges(line: Line, judges: Sequence[Line]) -> float:
-    """What share of a target's move the judges made on its unchanged transcripts, in the same direction."""
-    same = [one for one in judges if (one.kind, one.name, one.outcome) == ("frozen", line.name, line.outcome)]
-    mine = _shift(line, line)
-    theirs = _shift(same[0], line) if same else None
-    return max(0.0, theirs / mine) if mine and theirs else 0.0
 
 
 def _shift(line: Line, alarmed: Line) -> float | None:
@@ -229,11 +216,6 @@ def _shift(line: Line, alarmed: Line) -> float | None:
     before = [value for period, value in known if period < since]
     after = [value for period, value in known if since <= period <= raised]
     return sum(after) / len(after) - sum(before) / len(before) if before and after else None
-
-
-def _offline(segment: Segment) -> bool:
-    models = (*segment.verifiers, segment.extractor, segment.scorer, *filter(None, [segment.adjudicator]))
-    return all(split_name(model).provider == "offline" for model in models)
 
 
 EventKind = Literal["segment", "ended", "facts", "judge served", "judge drifted", "served", "alarm", "claim"]
@@ -263,10 +245,13 @@ class TargetSegment:
     """The value of an outcome at each point, with its interval over scenarios."""
     by_line: tuple[Decided, ...]
     """What is decided of each line."""
-    decided: Decided
-    """That of its most serious line."""
     ended: str | None
     """Why its line ended, if it did."""
+
+    @property
+    def decided(self) -> Decided:
+        """Of its most serious line."""
+        return min(self.by_line, key=_seriousness)
 
     @property
     def verdict(self) -> Verdict:
@@ -355,7 +340,7 @@ def _segment(
     segment: Segment, points: tuple[Point, ...], anchors: Sequence[Line], follower: Follower
 ) -> SegmentFindings:
     frozen = tuple(
-        follower.of_scenarios(
+        follower.line(
             "frozen",
             target,
             outcome,
@@ -381,14 +366,15 @@ def _anchor_lines(follower: Follower, segments: Sequence[Segment], points: Seque
     limit = next((segment.anchors for segment in segments if segment.anchors), None)
     if limit is None:
         return ()
-    by_gold: dict[tuple[str | None, str], dict[str, dict[str, float]]] = {}
+    by_gold: dict[tuple[str | None, str], dict[str, dict[str, ScenarioValue]]] = {}
     for point in points:
         for name, replies in point.anchors.items():
-            right = {reply: one.right / one.of for reply, one in replies.items() if one.of}
-            by_gold.setdefault((point.gold, name), {})[point.period] = right
-    return tuple(
-        follower.line("anchors", name, None, limit, checked, weights={}) for (_, name), checked in by_gold.items()
-    )
+            by_gold.setdefault((point.gold, name), {})[point.period] = {
+                reply: ScenarioValue(value=one.right / one.of, questions=int(planned.weight))
+                for reply, one in replies.items()
+                if one.of and (planned := limit.clusters.get(reply))
+            }
+    return tuple(follower.line("anchors", name, None, limit, checked) for (_, name), checked in by_gold.items())
 
 
 def _target(
@@ -400,17 +386,15 @@ def _target(
         outcome: {point.period: point.targets[target].values[outcome] for point in mine} for outcome in segment.targets
     }
     lines = tuple(
-        follower.of_scenarios("target", target, outcome, limit, values[outcome])
-        for outcome, limit in segment.targets.items()
+        follower.line("target", target, outcome, limit, values[outcome]) for outcome, limit in segment.targets.items()
     )
-    levels = {outcome: tuple(map(_level, known.values())) for outcome, known in values.items()}
+    # As in the report of the run: every question has the same weight, and scenarios are the independent units.
+    levels = {
+        outcome: tuple(bounded_mean([Unit(one.value, one.questions) for one in at.values()]) for at in known.values())
+        for outcome, known in values.items()
+    }
     each = tuple(decide_line(follower.series, segment, mine, line, judges) for line in lines)
-    return TargetSegment(target, mine, lines, levels, each, min(each, key=_seriousness), ended)
-
-
-def _level(values: Mapping[str, ScenarioValue]) -> Bounded:
-    """As in the report of the run: every question has the same weight, and scenarios are the independent units."""
-    return bounded_mean([Unit(one.value, one.questions) for one in values.values()])
+    return TargetSegment(target, mine, lines, levels, each, ended)
 
 
 def _events(segments: Sequence[SegmentFindings], anchors: Sequence[Line]) -> tuple[Event, ...]:

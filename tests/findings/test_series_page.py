@@ -19,10 +19,20 @@ from src.reports.html import blocks_html
 from src.reports.html import html as html_of
 from src.reports.markdown import markdown
 from src.reports.time_chart import TimeChart, TimePanel, TimePoint
-from src.series.chart import KINDS, chart_of, events_of, plain_value
 from src.series.findings import EventKind, SeriesFindings, read_findings
-from src.series.page import e_value, series_page
-from src.series.summary import JUNIT_MARK, junit_xml, marker, summary_json, summary_markdown
+from src.series.page import (
+    JUNIT_MARK,
+    KINDS,
+    chart_of,
+    e_value,
+    events_of,
+    junit_xml,
+    marker,
+    plain_value,
+    series_page,
+    summary_json,
+    summary_markdown,
+)
 from tests.cases import each_case
 
 from .made_series import CHANGED, RIGHT, STEADY, WRONG, Made, make_series, month

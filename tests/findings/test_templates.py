@@ -31,8 +31,7 @@ from src.reports.template import FOLDER
 from src.reports.write import write_report
 from src.schemas import Registration, Transcripts
 from src.series.findings import read_findings
-from src.series.page import series_page
-from src.series.summary import summary_markdown
+from src.series.page import series_page, summary_markdown
 from src.storage import RESULTS, StoredResults
 from src.workbench.collect_app import CollectApp
 from src.workbench.frame import page

@@ -33,7 +33,7 @@ from typing import Literal
 import numpy as np
 from scipy import stats
 
-from src.series.design import series_simulated
+from src.series.points import series_simulated
 from src.stats.monitoring import ChanceVariance, Cluster, Cusum, Design, Direction, Monitor
 from src.stats.monitoring_limits import threshold
 
