@@ -271,9 +271,10 @@ def follow(runs: Path) -> list[str]:
         page = opened(browser, view, "")
         seen: list[str] = []
         while True:
+            state = page.locator("td[data-label=state]").inner_text()  # first: the page may load again in between
             now = page.locator("td[data-label=progress]").inner_text()
             if not seen or seen[-1] != now:
                 seen.append(now)
-            if page.locator("td[data-label=state]").inner_text() == "complete":
+            if state == "complete":
                 return seen
             page.wait_for_timeout(50)
