@@ -32,6 +32,7 @@ _STAMP = re.compile(r"\d{8}T\d{6}Z(?:-\d+)?")
 _TIME = re.compile(r"20\d\d\\?-\d\d\\?-\d\d(T| )\d\d:\d\d(:\d\d(\.\d+)?)?(Z|\\?\+00:00| UTC)?")
 _VERSIONS = re.compile(r"medicare\\?-eval \d[\d.]+, python [^|\n]*?(?=<| \||$)", re.M)
 _PYTHON = platform.python_version()
+_OWN_PYTHON = re.compile(r"\S*python[\d.]* -m")
 _COMMANDS = {
     "compare": ("compare",), "compare-json": ("compare", "--json"), "sensitivity": ("sensitivity",),
     "sensitivity-json": ("sensitivity", "--json"),
@@ -122,6 +123,7 @@ def normal(path: Path, folder: Path) -> str:
     text = text.replace("<wbr>", "").replace(str(folder), "FOLDER").replace(str(ROOT), "ROOT")
     text = _VERSIONS.sub("VERSIONS", text).replace(f",{_PYTHON},", ",PYTHON,").replace(f'"{_PYTHON}"', '"PYTHON"')
     text = text.replace(__version__, "RELEASE")
+    text = _OWN_PYTHON.sub("PYTHON -m", text)
     text = _STAMP.sub("20261116T120000Z", text)
     text = _TIME.sub("2026-11-16T12:00:00Z", text)
     text = re.sub("|".join(map(_any_form, _days())), "2026-11-16", text)
