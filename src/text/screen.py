@@ -35,23 +35,32 @@ _MADE = {
 _BIT = {name: 1 << place for place, name in enumerate(_CLASSES)}
 _OF_TEXT = sum(_BIT[name] for name in ("part", "unit", "kind", "grading", "reference", "me", "id"))
 """A marked sentence uses at least one of these classes."""
-_USUAL = r"\t\n\r -~\u00a0-\u00ac\u00ae-\u02af\u2010-\u2027\u202f-\u205f\u2070-\u24b5\u24ea-\u27ff\U0001f300-\U0001faff"
+_USUAL = (
+    r"\t\n\r -~\u00a0-\u00ac\u00ae-\u02af\u2010-\u2027\u202f-\u205f\u2070-\u24b5\u24ea-\u27ff\u2900-\u2bff"
+    r"\U0001f000-\U0001f12f\U0001f18e-\U0001f1ad\U0001f200-\U0001faff"
+)
 _JOINING = r"\u00ad\u200c\u200d\ufe00-\ufe0f"
 _OTHER = r"\u0370-\u03bb\u03bd-\u0482\u048a-\u06ff\u13a0-\u13ff\u3001-\u30ff\u3400-\u9fff\uac00-\ud7af"
 _MAYBE = rf"{_OTHER}{_JOINING}\u1e00-\u1eff\u0300-\u0333\u0339-\u036f\u03bc\ufeff\uff01-\uff20\U0001f1e6-\U0001f1ff"
 _FORMS = {
     "hidden characters": rf"[^{_USUAL}](?:(?<=[^{_MAYBE}])|(?<=[A-Za-z][{_JOINING}])[A-Za-z ]|[\u0300-\u036f]|"
     rf"(?<=[A-Za-z][{_OTHER}])|(?<=[{_OTHER}])(?:[A-Za-z]|(?:[{_OTHER} ]|,(?! )){{7}})|[\U0001f1e6-\U0001f1ff]{{4}})",
-    "machine text": r"[{\[\]<‹«《\"'”=%&\\](?:(?<=[{\[])[ \n]{0,9}[\"'“”]?[a-z_]{2,30}[\"'“”]? ?:|(?<=<)[<|!/?]|"
-    r"(?<=])]>|(?<=[\"'”])[a-z_]{2,30}[\"'”] ?:|(?<=<)(?!br\b|b>|i>|u>|su[bp]>|p>|https?:|mailto:)[a-zA-Z]|"
+    "machine text": r"[{\[\]<‹«《,=%&\\](?:(?<=[{\[,])[ \n]{0,9}[\"'“”][a-z_]{2,30}[\"'“”] ?:|(?<=[{\[])[ \n]{0,9}[a-z_]{2,30} ?:|"
+    r"(?<=<)[<|!/?]|(?<=])]>|(?<=<)(?!br\b|b>|i>|u>|su[bp]>|p>|https?:|mailto:)[a-zA-Z]|"
     r"(?<=[‹«《]) ?/|(?<=\[)(?:/?INST|//)]|(?<=\\)(?:[a-z]{3,20}\{|[ux][0-9a-f]{2,4})|(?<=[a-z]=)[\"']|"
-    r"(?<=[a-z] =) [\"'A-Z]|(?<=%)[0-9a-fA-F]{2}(?:%[0-9a-fA-F]{2}){3}|(?<=&)#\w{2,5};&#)",
+    r"(?<=[a-z] =) [\"']|(?<=%)[0-9a-fA-F]{2}(?:%[0-9a-fA-F]{2}){3}|(?<=&)#\w{2,5};&#)",
     "another speaker": r"(?m)^[>#*_ ]{0,9}(?i:system|assistant|human|user|operator|developer)\b[*_ ]{0,3}(?=[:\n])",
     "a code": r"[01.-](?:(?<=[01])[01]{7} [01]{8}|(?<=[.-])[.-]{1,4} [.-]{1,5} [.-]{1,5} [.-])",
 }
 """A pattern begins with a set of characters, so that its search leaps to the next of them."""
 _PATTERNS = {why: re.compile(pattern) for why, pattern in _FORMS.items()}
 _SPELLED = re.compile(r"(?<![a-z])[a-z](?:[-._* ]{1,3}[a-z]){4}(?![a-z])")
+_ADDRESS = re.compile(r"(?:https?://|www\.)\S+|\b[\w-]+(?:\.[\w-]+)*\.(?:com|edu|gov|net|org|us)\b\S*", re.IGNORECASE)
+_LETTERS = re.compile(r"(?<![\w&#%\\'’])[^\W\d_]{2,}(?!\w)")
+_VOCABULARY = frozenset(Path(__file__).with_name("known_words.txt").read_text(encoding="utf-8").split())
+"""Words of our facts, questions and documents: enough to tell English from what is not, and no list of what is allowed."""
+FEWEST_WORDS = 5
+LEAST_KNOWN = 1 / 3
 _WORD, _LONG, _TURN = re.compile(r"\w+"), re.compile(r"\w{12,}"), re.compile(r"[a-z][A-Z]|[A-Za-z][0-9]")
 
 
@@ -97,13 +106,28 @@ def marked_passages(reply: str) -> tuple[Marked, ...]:
     return tuple(found)
 
 
+def _without_accents(text: str) -> str:
+    return re.sub("[\u0300-\u036f]", "", unicodedata.normalize("NFKD", text.lower()))
+
+
+def _is_in_no_known_language(piece: str) -> bool:
+    """Whether most words of a sentence are in no text of ours. Names, abbreviations and addresses do not count."""
+    found = [
+        word
+        for place, word in enumerate(_LETTERS.findall(_ADDRESS.sub(" ", piece)))
+        if not (word.isupper() or (place and word[0].isupper()))
+    ]
+    known = sum(one in _VOCABULARY or one in _KNOWN for one in map(_without_accents, found))
+    return len(found) >= FEWEST_WORDS and known < LEAST_KNOWN * len(found)
+
+
 def _why(piece: str) -> str:
     """Why a sentence is marked for its words, or nothing."""
-    words = _WORD.findall(plain := re.sub("[\u0300-\u036f]", "", unicodedata.normalize("NFKD", piece.lower())))
+    if _is_in_no_known_language(piece):
+        return "hardly a word of English or Spanish"
+    piece = _ADDRESS.sub(" ", piece)
+    words = _WORD.findall(plain := _without_accents(piece))
     bits = [_KNOWN.get(word, 0) for word in words]
-    unknown = 6 * (len(bits) - bits.count(0)) < len(bits) > 4 * piece.count(",")  # names in a list are unknown, too
-    if unknown and sum(not word.isdigit() for word in words) >= 5:
-        return "no words of English or Spanish"
     spelled = sum(map(len, words)) < 2 * len(words) and _SPELLED.search(plain)
     if spelled or any(len(_TURN.findall(long)) > 1 for long in _LONG.findall(piece)):
         return "a code"
