@@ -230,7 +230,9 @@ def _before(tokens: list[Token], number: ReadNumber) -> str:
 
 
 def _unit(tokens: list[Token], number: ReadNumber) -> str:
-    place = number.after + (lower(tokens, number.after) == "-")
+    place = number.after
+    while place - number.after < 2 and lower(tokens, place) in ("-", "+", "plus"):
+        place += 1
     word = lower(tokens, place)
     if _before(tokens, number) in ("$", "usd") or word in ("dollar", "dollars", "usd", "bucks", "dolares"):
         return "$"

@@ -13,6 +13,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from decimal import ROUND_HALF_UP, Decimal
 from functools import lru_cache
+from itertools import pairwise
 from pathlib import Path
 
 from .figures import TextFigure, figures, find_figures, fold, is_amount, kind
@@ -150,8 +151,34 @@ def conveys(needs: PointNeeds, statement: str, sources: Sequence[str]) -> bool:
 
 
 def says_as_much(token: str, statement: str, source: str) -> bool:
-    """Whether a source states a figure of a statement, also as an equal quantity or as "within a year"."""
-    return _states(source, token, statement) or _lasts(source, token)
+    """Whether a source states a figure of a statement, also as an equal quantity, as "within a year", or, if the figure
+    is one end of a range, as a range inside that."""
+    return _states(source, token, statement) or _lasts(source, token) or _is_narrower(source, token, statement)
+
+
+def _is_narrower(source: str, token: str, statement: str) -> bool:
+    value = _value(token)
+    return value is not None and any(
+        value.number in (low, high) and unit == value.unit and low <= inner_low and inner_high <= high
+        for unit, low, high in _ranges(statement)
+        for inner_unit, inner_low, inner_high in _ranges(source)
+        if inner_unit == unit
+    )
+
+
+@lru_cache(maxsize=4096)
+def _ranges(text: str) -> tuple[tuple[str, Decimal, Decimal], ...]:
+    """`$30 to $180` and `between 3 and 6 months`: unit, lower and upper end."""
+    found = []
+    for one, other in pairwise(find_figures(text)):
+        low, high = _value(one.token), _value(other.token)
+        link = fold(text[one.end : other.start]).strip(" $").lower()
+        joined = link in ("-", "to", "through") or (
+            link == "and" and fold(text[: one.start]).rstrip(" $").lower().endswith("between")
+        )
+        if joined and low and high and low.unit == high.unit and low.number < high.number:
+            found.append((low.unit, low.number, high.number))
+    return tuple(found)
 
 
 def _states(source: str, token: str, text: str) -> bool:
@@ -324,8 +351,9 @@ def _tells_something(figure: TextFigure, text: str) -> bool:
 
 _PATTERNS = load_patterns(Path(__file__).with_name("quantity_words.toml"))
 _ORDINAL = re.compile(r"(?<![0-9.,$])([0-9]{1,3})(?:st|nd|rd|th)\b")
+_PARTS = {"half": 2, "third": 3, "quarter": 4, "fourth": 4, "fifth": 5, "sixth": 6, "eighth": 8, "tenth": 10}
+_COUNTED = {"a": 1, "an": 1, "one": 1, "two": 2, "three": 3, "four": 4, "five": 5}
 _NAMES = (
-    (re.compile(r"\ba quarter of\b", re.IGNORECASE), "25%"),
     (re.compile(r"\bhalf (?:of|the)\b", re.IGNORECASE), "50%"),
     (re.compile(r"\bNew Year['’]?s\b|\bfirst of (?:the|next) year\b", re.IGNORECASE), "01-01"),
 )
@@ -338,11 +366,19 @@ _OLDEST, _YOUNGEST = 110, 18
 
 
 def figures_in_words(text: str) -> frozenset[str]:
-    """Figures that the text states in words: $0 for "free", 25% for "a quarter of", 65 for "65th birthday"."""
+    """Figures that the text states in words: $0 for "free", 20% for "a fifth of", 65 for "65th birthday"."""
     found = {token for pattern, token in _NAMES if pattern.search(text)}
+    found |= {_as_percent(*match.groups()) for match in _PATTERNS["fraction"].finditer(text)}
     if _PATTERNS["zero"].search(_PATTERNS["not_zero"].sub(" ", text)):
         found |= {"$0", "0%", "n0"}
     return frozenset(found | {f"n{match.group(1)}" for match in _ORDINAL.finditer(fold(text))})
+
+
+def _as_percent(counted: str | None, part: str | None, above: str | None, below: str | None) -> str:
+    """A fraction, in words or as 1/5, as a percentage."""
+    top = int(above) if above else _COUNTED[(counted or "").lower()]
+    share = f"{100 * top / (int(below) if below else _PARTS[(part or '').lower()]):.4f}"
+    return f"{share.rstrip('0').rstrip('.')}%"
 
 
 @lru_cache(maxsize=4096)
