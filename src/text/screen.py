@@ -45,8 +45,8 @@ _MAYBE = rf"{_OTHER}{_JOINING}\u1e00-\u1eff\u0300-\u0333\u0339-\u036f\u03bc\ufef
 _FORMS = {
     "hidden characters": rf"[^{_USUAL}](?:(?<=[^{_MAYBE}])|(?<=[A-Za-z][{_JOINING}])[A-Za-z ]|[\u0300-\u036f]|"
     rf"(?<=[A-Za-z][{_OTHER}])|(?<=[{_OTHER}])(?:[A-Za-z]|(?:[{_OTHER} ]|,(?! )){{7}})|[\U0001f1e6-\U0001f1ff]{{4}})",
-    "machine text": r"[{\[\]<‹«《,=%&\\](?:(?<=[{\[,])[ \n]{0,9}[\"'“”][a-z_]{2,30}[\"'“”] ?:|(?<=[{\[])[ \n]{0,9}[a-z_]{2,30} ?:|"
-    r"(?<=<)[<|!/?]|(?<=])]>|(?<=<)(?!br\b|b>|i>|u>|su[bp]>|p>|https?:|mailto:)[a-zA-Z]|"
+    "machine text": r"[{\[\]<‹«《,=%&\\](?:(?<=[{\[,])[ \n]{0,9}[\"'“”][a-z_]{2,30}[\"'“”] ?:|"
+    r"(?<=[{\[])[ \n]{0,9}[a-z_]{2,30} ?:|(?<=<)[<|!/?]|(?<=])]>|(?<=<)(?!br\b|b>|i>|u>|su[bp]>|p>|https?:|mailto:)[a-zA-Z]|"
     r"(?<=[‹«《]) ?/|(?<=\[)(?:/?INST|//)]|(?<=\\)(?:[a-z]{3,20}\{|[ux][0-9a-f]{2,4})|(?<=[a-z]=)[\"']|"
     r"(?<=[a-z] =) [\"']|(?<=%)[0-9a-fA-F]{2}(?:%[0-9a-fA-F]{2}){3}|(?<=&)#\w{2,5};&#)",
     "another speaker": r"(?m)^[>#*_ ]{0,9}(?i:system|assistant|human|user|operator|developer)\b[*_ ]{0,3}(?=[:\n])",
@@ -55,10 +55,11 @@ _FORMS = {
 """A pattern begins with a set of characters, so that its search leaps to the next of them."""
 _PATTERNS = {why: re.compile(pattern) for why, pattern in _FORMS.items()}
 _SPELLED = re.compile(r"(?<![a-z])[a-z](?:[-._* ]{1,3}[a-z]){4}(?![a-z])")
-_ADDRESS = re.compile(r"(?:https?://|www\.)\S+|\b[\w-]+(?:\.[\w-]+)*\.(?:com|edu|gov|net|org|us)\b\S*", re.IGNORECASE)
+_ENDS = r"\.(?:com|edu|gov|net|org|us)\b\S*"
+_ADDRESS = re.compile(rf"(?:https?://|www\.)\S+|\b[\w-]{{1,60}}(?:\.[\w-]{{1,60}}){{0,4}}{_ENDS}", re.IGNORECASE)
 _LETTERS = re.compile(r"(?<![\w&#%\\'’])[^\W\d_]{2,}(?!\w)")
 _VOCABULARY = frozenset(Path(__file__).with_name("known_words.txt").read_text(encoding="utf-8").split())
-"""Words of our facts, questions and documents: enough to tell English from what is not, and no list of what is allowed."""
+"""Words of our facts, questions and documents: enough to tell English from what is not English."""
 FEWEST_WORDS = 5
 LEAST_KNOWN = 1 / 3
 _WORD, _LONG, _TURN = re.compile(r"\w+"), re.compile(r"\w{12,}"), re.compile(r"[a-z][A-Z]|[A-Za-z][0-9]")

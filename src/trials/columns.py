@@ -1,5 +1,7 @@
 """What a column of a table is: where its value comes from, what it means, and why a cell can be empty.
 
+The columns themselves are declared in `tables.py`.
+
 A cell that can be empty for more than one reason has a column `<name>_missing` beside it that says which; if there is
 only one possible reason, the codebook names it. Statistics packages get a separate missing-value code for each reason
 (`MISSING`).
