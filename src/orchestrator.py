@@ -71,7 +71,11 @@ class TrialRunner:
         self._gateway = gateway
         self._judges = JudgeClients(gateway, plan.prompts, plan.api_ids, plan.parameters_of, plan.policy.max_asks)
         snapshot = Snapshot(plan.citation_checks.pages) if plan.citation_checks else None
-        self._judge = TurnJudge(plan, self._judges, snapshot)
+        by_judges = {
+            judges: TurnJudge(plan.for_target(targets[0]), self._judges, snapshot)
+            for judges, targets in plan.groups_of_judges()
+        }
+        self._judge = {target: by_judges[plan.judges_of(target)] for target in plan.targets}
         self._questions: dict[str, asyncio.Task[JudgeAnswer[QuestionerOutput]]] = {}
 
     async def run_trial(self, trial: Trial) -> TrialResult:
@@ -88,7 +92,7 @@ class TrialRunner:
                     records.append(record)
                 if exchange.outcome == "answered":
                     turn = self._turn(trial, exchanges, tuple(records))
-                    judging.append(asyncio.create_task(self._judge.judge(turn)))
+                    judging.append(asyncio.create_task(self._judge[trial.target].judge(turn)))
         finally:
             await finish(judging)
         return assemble(self.plan, trial, exchanges, records, [task.result() for task in judging])

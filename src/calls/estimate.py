@@ -130,7 +130,7 @@ def estimate(
             )
     for target in plan.targets:
         for planned in plan.scenarios:
-            _Trials(tally, plan, planned, target).count()
+            _Trials(tally, plan.for_target(target), planned, target).count()
     return [
         _row(
             calls,

@@ -22,6 +22,7 @@ from ..api import checks, runs
 from ..calls.estimate import estimate
 from ..calls.stop import Stop
 from ..errors import IncompleteRun
+from ..findings.rule_judge import one_model_notices
 from ..planning.limits import limits_of, price_table, share_of
 from ..planning.plan import make_plan
 from ..planning.preregistration import registration_of
@@ -259,6 +260,8 @@ def show_plan(study: Study, plan: RunPlan, *, as_json: bool) -> int:
             "targets": list(plan.targets),
             "verifiers": list(plan.verifiers),
             "adjudicator": plan.adjudicator,
+            "judges_by_target": {name: plan.judges_of(name).model_dump(mode="json") for name in plan.targets},
+            "warnings": list(one_model_notices(plan)),
             "repeats": plan.repeats,
             "seed": plan.seed,
             "calls": calls,
@@ -275,8 +278,7 @@ def show_plan(study: Study, plan: RunPlan, *, as_json: bool) -> int:
         f"{counted(plan.trial_count, 'trial')}: {' x '.join(counted(n, what) for what, n in sizes.items())}",
         f"  scenarios   {', '.join(planned.name for planned in plan.scenarios)}",
         f"  targets     {', '.join(plan.targets)}",
-        f"  verifiers   {', '.join(plan.verifiers)}",
-        f"  adjudicator {plan.adjudicator or 'none: ties stay open for a person'}",
+        *_judge_lines(plan),
         f"  isolation   {plan.isolation}",
         *_year_notes(plan),
         "Calls (minimum: no retries, no re-asks, no ties):",
@@ -286,6 +288,22 @@ def show_plan(study: Study, plan: RunPlan, *, as_json: bool) -> int:
         "No call was made and nothing was written.",
     )
     return 0
+
+
+def _judge_lines(plan: RunPlan) -> list[str]:
+    """Who judges whom: one line for each target if they have different judges."""
+    open_ties = "none: ties stay open for a person"
+    if not plan.judges_by_target:
+        lines = [f"  verifiers   {', '.join(plan.verifiers)}", f"  adjudicator {plan.adjudicator or open_ties}"]
+    else:
+        lines = ["  judges      each target has its own, none of its model family:"]
+        for target in plan.targets:
+            judges = plan.judges_of(target)
+            reading = "" if judges.extractor == judges.scorer == judges.verifiers[0] else f"; reads: {judges.extractor}"
+            ties = judges.adjudicator or open_ties
+            lines.append(f"    {target} is judged by {', '.join(judges.verifiers)}; settles ties: {ties}{reading}")
+    warned = (line for notice in one_model_notices(plan) for line in tables.wrapped(f"Warning: {notice}").splitlines())
+    return [*lines, *(f"  {line}" for line in warned)]
 
 
 def _year_notes(plan: RunPlan) -> list[str]:

@@ -359,8 +359,8 @@ class InspectSink:
                 "api_id": plan.api_ids.get(target),
                 "plan_year": plan.plan_year,
                 "seed": str(plan.seed),
-                "verifiers": list(plan.verifiers),
-                "adjudicator": plan.adjudicator,
+                "verifiers": list(plan.judges_of(target).verifiers),
+                "adjudicator": plan.judges_of(target).adjudicator,
                 "exported_from": "results.jsonl of medicare-eval; no call was made by Inspect",
             },
         )

@@ -24,12 +24,26 @@ from ..findings.human_comparison import (
     study_rules,
 )
 from ..findings.read_run import group_rules, has_fake_target, judged_offline, software_version
+from ..findings.rule_judge import by_targets
 from ..records.base import SEVERITIES
 from ..records.run import Isolation
 from ..schemas import CostClass, Manifest, RunPlan, StudyCode, TrialResult
 from ..scoring.definitions import CODE_HEADINGS, IF_REFUSED_TEXT, MEASURES
 from ..text.escape import defused, inert
-from ..trials.columns import JOINED, MISSING, Cells, DataColumn, DataTable, Kind, category, flag, integer, number, text
+from ..trials.columns import (
+    JOINED,
+    MISSING,
+    Cells,
+    DataColumn,
+    DataTable,
+    Kind,
+    category,
+    flag,
+    integer,
+    listed,
+    number,
+    text,
+)
 from ..trials.tables import OF_TRIAL, OF_TRIALS, RUN_ID, TURN_ID, TabledRun
 from ..trials.terms import alphabetical
 
@@ -43,9 +57,8 @@ class Exported(TabledRun):
     @classmethod
     def of(cls, manifest: Manifest) -> Exported:
         plan = manifest.plan
-        verifiers = {f"judge_{n}": name for n, name in enumerate(plan.verifiers, 1)}
         rules = group_rules(plan)
-        return cls(manifest.run_id, verifiers, rules, like_for_like(rules, load_baseline()), plan, costs_of(plan))
+        return cls(manifest.run_id, rules, like_for_like(rules, load_baseline()), plan, costs_of(plan))
 
 
 TableRow = tuple[DataTable[Any], Cells]
@@ -74,6 +87,18 @@ class RunPart(NamedTuple):
     trials: int
 
 
+def _who(role: str) -> Callable[[RunPart], str | None]:
+    """Who has a role; each of them with its targets, if they have different judges."""
+
+    def who(of: RunPart) -> str | None:
+        if of.plan.judges_by_target:
+            return by_targets(of.plan, role, "none")
+        found = getattr(of.plan, role)
+        return listed(found) if isinstance(found, tuple) else found
+
+    return who
+
+
 RUN: DataTable[RunPart] = DataTable(
     "run",
     "One row: the run, its plan and its settings.",
@@ -96,10 +121,10 @@ RUN: DataTable[RunPart] = DataTable(
         number("judge_sample", "Share of trials that are judged again", "plan.judge_sample"),
         text("scenarios", "Scenarios (@variants), in plan order", "plan.scenarios.name"),
         text("targets", "Models under test", "plan.targets"),
-        text("verifiers", "The model of each verifier: judge_1, judge_2, ...", "plan.verifiers"),
-        text("extractor", "The model that splits replies into claims", "plan.extractor"),
-        text("scorer", "The model that looks for refusals, referrals, hedges and fabricated specifics", "plan.scorer"),
-        text("adjudicator", "The model that resolves ties", "plan.adjudicator", "none: ties stay open for a person"),
+        text("verifiers", "The model of each verifier: judge_1, judge_2, ...", _who("verifiers")),
+        text("extractor", "The model that splits replies into claims", _who("extractor")),
+        text("scorer", "The model that looks for refusals, referrals, hedges and fabricated specifics", _who("scorer")),
+        text("adjudicator", "The model that resolves ties", _who("adjudicator"), "none: ties stay open for a person"),
         category("isolation", "How many claims a verifier sees in one call: see --isolation", get_args(Isolation),
             "plan.isolation"),
         number("audit_sample", "Share of replies verified both one claim per call and in shared calls",

@@ -23,12 +23,8 @@ from .rule_judge import offline_notices
 def judge_changes(old: Manifest, new: Manifest) -> Iterator[str]:
     """One clause for each difference."""
     before, after = old.plan, new.plan
-    if before.verifiers != after.verifiers:
-        yield f"judges: {', '.join(before.verifiers)} before, {', '.join(after.verifiers)} now"
     for what, was, now in (
-        ("adjudicator", before.adjudicator or "none", after.adjudicator or "none"),
-        ("extractor", before.extractor, after.extractor),
-        ("scorer", before.scorer, after.scorer),
+        *_who_judged(before, after),
         ("claims per verifier call", before.isolation, after.isolation),
         ("background facts", str(len(before.background)), str(len(after.background))),
         ("judge parameters", _parameters(before), _parameters(after)),
@@ -46,6 +42,17 @@ def judge_changes(old: Manifest, new: Manifest) -> Iterator[str]:
         yield f"medicare-eval {was_version} before, {now_version} now"
     if old.format != new.format:
         yield f"run format {old.format} before, {new.format} now: the rules that turn verdicts into results changed"
+
+
+def _who_judged(before: RunPlan, after: RunPlan) -> Iterator[tuple[str, str, str]]:
+    """What somebody does, and who did before and does now: for all targets, or for each that both have."""
+    differ = bool(before.judges_by_target or after.judges_by_target)
+    for target in [name for name in after.targets if name in before.targets] if differ else after.targets[:1]:
+        one, two, of = before.judges_of(target), after.judges_of(target), f" of {target}" if differ else ""
+        yield f"judges{of}", ", ".join(one.verifiers), ", ".join(two.verifiers)
+        yield f"adjudicator{of}", one.adjudicator or "none", two.adjudicator or "none"
+        yield f"extractor{of}", one.extractor, two.extractor
+        yield f"scorer{of}", one.scorer, two.scorer
 
 
 def _parameters(plan: RunPlan) -> str:

@@ -138,15 +138,14 @@ def _trusted(old: Findings, facts: Sequence[str], judge: JudgeDrift | None) -> b
 
 
 def _judge_drift(old: Findings, new: Findings, frozen: Path) -> JudgeDrift:
-    judges = new.manifest.plan.verifiers
+    plan, judged = new.manifest.plan, storage.read_manifest(frozen).plan
     if frozen.resolve() == old.folder.resolve():
         raise InputError(
             f"`frozen`: {frozen} is the old run itself. Judge it again with `medicare-eval rejudge` first."
         )
-    if storage.read_manifest(frozen).plan.verifiers != judges:
-        raise InputError(
-            f"`frozen`: {frozen} was not judged by the judges of the new run. Rejudge with {', '.join(judges)}."
-        )
+    if any(judged.judges_of(name).verifiers != plan.judges_of(name).verifiers for name in judged.targets):
+        judges = ", ".join(plan.all_verifiers if plan.judges_by_target else plan.verifiers)
+        raise InputError(f"`frozen`: {frozen} was not judged by the judges of the new run. Rejudge with {judges}.")
     compared = compare_judges(old.folder, frozen)
     scenarios = {row.trial_id: row.scenario_id for row in old.rows}
     changed = Counter(scenarios[one.trial_id] for one in compared.changed)

@@ -24,6 +24,12 @@ class BothWays(NamedTuple):
     shared: str
 
 
+class Judge(NamedTuple):
+    name: str
+    """judge_1, judge_2, ..."""
+    model: str
+
+
 @dataclass
 class Audit:
     """Claims of a run's scored trials that were verified both ways."""
@@ -31,12 +37,12 @@ class Audit:
     replies: int = 0
     """With at least one of these claims."""
     claims: int = 0
-    labels: dict[str, dict[str, Counter[BothWays]]] = field(default_factory=dict)
+    labels: dict[Judge, dict[str, Counter[BothWays]]] = field(default_factory=dict)
     """By judge and scenario."""
     accuracy: list[tuple[str, float]] = field(default_factory=list)
     """By scenario, of one trial each: accuracy over its audited claims in shared calls, minus with one per call."""
 
-    def add(self, line: TrialResult) -> None:
+    def add(self, line: TrialResult, verifiers: Sequence[str]) -> None:
         if line.outcome != "scored":
             return
         pairs = {
@@ -47,7 +53,8 @@ class Audit:
             return
         self.claims += len(claims)
         self.replies += len({claim.turn_id for claim in line.final_claims if claim.claim_id in claims})
-        for judge, found in pairs.items():
+        for name, found in pairs.items():
+            judge = Judge(name, verifiers[int(name.removeprefix("judge_")) - 1])
             self.labels.setdefault(judge, {}).setdefault(line.scenario_id, Counter()).update(found.values())
         together = [pair for found in pairs.values() for pair in found.values()]
         alone, shared = _accuracy([one.alone for one in together]), _accuracy([one.shared for one in together])
@@ -62,7 +69,7 @@ class Audit:
                 total.update(pairs)
         return total
 
-    def differing(self, judge: str) -> ClusteredShare:
+    def differing(self, judge: Judge) -> ClusteredShare:
         """The share of a judge's verdicts that differ; scenarios are the independent units."""
         return share_by_unit(
             [

@@ -29,7 +29,7 @@ from ..stats.confusion import DRAWS, Corrected, JudgedGold, Labels, corrected_ac
 from ..store.run_files import Versioned
 from ..store.strict_json import fingerprint
 from ..trials.row import LABELS, Row
-from .read_run import Findings, LabelPair, Pattern
+from .read_run import Findings, LabelPair, Pattern, Verifiers
 
 SEED = 20_250_401
 """For all resampling in reports; fixed, so that the same run gives the same report."""
@@ -87,7 +87,11 @@ class Noise:
 
 
 @dataclass(frozen=True)
-class Judging:
+class VerifiersAgreement:
+    """How the verifiers of some targets agree with each other and with themselves."""
+
+    verifiers: Verifiers
+    targets: tuple[str, ...]
     claims: int
     coefficients: dict[str, Agreement]
     base_rates: dict[str, float]
@@ -95,37 +99,63 @@ class Judging:
     by_judge: dict[str, dict[str, float]]
     """Judge to share of each label among its verdicts."""
     noise: tuple[Noise, ...]
-    noise_floor: float | None
-    """The largest share of labels that a judge changed; smaller differences may be due to the judges."""
+
+
+@dataclass(frozen=True)
+class Judging:
+    agreements: tuple[VerifiersAgreement, ...]
+    """One for all targets with the same verifiers: labels of different models are never counted together."""
     corrected: dict[str, Corrected] = field(default_factory=dict)
     """By target: accuracy over claims, as judged and corrected; empty if no judge check was given."""
     check: JudgeCheck | None = None
+    checked: tuple[str, ...] = ()
+    """The targets whose judges the check measured."""
+
+    @property
+    def noise(self) -> tuple[Noise, ...]:
+        return tuple(noise for one in self.agreements for noise in one.noise)
+
+    @property
+    def noise_floor(self) -> float | None:
+        """The largest share of labels that a judge changed; smaller differences may be due to the judges."""
+        return max((one.changed.value for one in self.noise if one.changed.value is not None), default=None)
+
+    def check_of(self, target: str) -> JudgeCheck | None:
+        """The judge check, if it measured the judges of this target."""
+        return self.check if target in self.checked else None
 
 
 def judging(found: Findings, check: JudgeCheck | None = None) -> Judging:
     """Agreement and noise of a run's judges; with a judge check of the same judges, also corrected accuracy."""
-    clusters = [found.judged[scenario] for scenario in sorted(found.judged)]
-    claims = sum(sum(counts.values()) for counts in clusters)
+    targets: dict[Verifiers, list[str]] = {}
+    for target in found.plan_targets:
+        targets.setdefault(found.manifest.plan.judges_of(target).verifiers, []).append(target)
+    agreements = tuple(_agreement(found, verifiers, tuple(names)) for verifiers, names in targets.items())
+    if check is None:
+        return Judging(agreements)
+    return Judging(agreements, _corrected(found, check), check, _checked(check, found))
+
+
+def _agreement(found: Findings, verifiers: Verifiers, targets: tuple[str, ...]) -> VerifiersAgreement:
+    judged = found.judged.get(verifiers, {})
+    clusters = [judged[scenario] for scenario in sorted(judged)]
     coefficients = {
         name: bootstrap(clusters, coefficient, seed=SEED, resamples=RESAMPLES)
         for name, coefficient in _COEFFICIENTS.items()
     }
-    verifiers = found.manifest.plan.verifiers
     total: Counter[Pattern] = Counter()
-    for counts in found.judged.values():
+    for counts in clusters:
         total.update(counts)
     seen = sorted(total, key=str)
     rates = base_rates(seen, [total[pattern] for pattern in seen])
-    noise = tuple(_noise(judge, verifiers, pairs) for judge, pairs in sorted(found.noise.items()))
-    return Judging(
-        claims=claims,
+    return VerifiersAgreement(
+        verifiers=verifiers,
+        targets=targets,
+        claims=total.total(),
         coefficients=coefficients,
         base_rates={str(label): share for label, share in sorted(rates.items(), key=str)},
         by_judge={f"judge_{n + 1}": _rates(total, n) for n in range(len(verifiers))},
-        noise=noise,
-        noise_floor=max((one.changed.value for one in noise if one.changed.value is not None), default=None),
-        corrected=_corrected(found, check) if check else {},
-        check=check,
+        noise=tuple(_noise(judge, verifiers, by) for judge, by in sorted(found.noise.get(verifiers, {}).items())),
     )
 
 
@@ -150,12 +180,22 @@ def _noise(judge: str, verifiers: Sequence[str], scenarios: Mapping[str, Counter
 
 def _corrected(found: Findings, check: JudgeCheck) -> dict[str, Corrected]:
     """Each target's accuracy over claims, corrected for what the same judges got wrong end to end."""
-    require_same_judges(check, found.manifest.plan)
+    plan = found.manifest.plan
+    require_same_judges(check, plan)
     gold = gold_replies(check)
-    return {
-        target: corrected_accuracy(clusters(found.of_target(target)), gold, _ROLES, seed=SEED, draws=DRAWS)
-        for target in found.plan_targets
-    }
+    corrected = {}
+    for target in found.plan_targets:
+        one = corrected_accuracy(clusters(found.of_target(target)), gold, _ROLES, seed=SEED, draws=DRAWS)
+        other = next(_differences(check, plan.for_target(target)), None)
+        corrected[target] = (
+            Corrected(one.raw, why_not=f"judge check {check.check_id} is of others: {other}") if other else one
+        )
+    return corrected
+
+
+def _checked(check: JudgeCheck, found: Findings) -> tuple[str, ...]:
+    plan = found.manifest.plan
+    return tuple(name for name in found.plan_targets if not any(_differences(check, plan.for_target(name))))
 
 
 def clusters(rows: Sequence[Row]) -> list[Counter[str]]:
@@ -182,14 +222,16 @@ def gold_reply(counts: ReplyCounts) -> JudgedGold:
 
 
 def require_same_judges(check: JudgeCheck, plan: RunPlan) -> None:
-    """Raise if a check did not measure what judged a run: an error rate of other judges corrects nothing."""
-    difference = next(_differences(check, plan), None)
-    if difference:
-        models = " ".join(f"--judge-model {model}" for model in dict.fromkeys(plan.verifiers))
-        ties = f"--adjudicator-model {plan.adjudicator or 'none'}"
+    """Raise if a check measured the judges of no target of a run: an error rate of other judges corrects nothing."""
+    seen_by_target = [plan.for_target(targets[0]) for _, targets in plan.groups_of_judges()]
+    differences = [next(_differences(check, seen), None) for seen in seen_by_target]
+    if all(differences):
+        first = seen_by_target[0]
+        models = " ".join(f"--judge-model {model}" for model in dict.fromkeys(first.verifiers))
+        ties = f"--adjudicator-model {first.adjudicator or 'none'}"
         raise InputError(
-            f"Judge check {check.check_id} cannot correct this run: {difference}. Measure what judged the run: "
-            f"medicare-eval judge-check --judges {len(plan.verifiers)} {models} {ties} --isolation {plan.isolation}"
+            f"Judge check {check.check_id} cannot correct this run: {differences[0]}. Measure what judged the run: "
+            f"medicare-eval judge-check --judges {len(first.verifiers)} {models} {ties} --isolation {plan.isolation}"
         )
 
 

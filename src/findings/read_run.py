@@ -85,6 +85,8 @@ class Place(NamedTuple):
     length: int
 
 
+Verifiers = tuple[str, ...]
+"""The models of the verifiers of a target, in their order: judge_1, judge_2, ..."""
 Pattern = tuple[str | None, ...]
 """The labels the judges gave to one claim, in their order; None for a judge that gave none."""
 LabelPair = tuple[str | None, str | None]
@@ -107,10 +109,10 @@ class Findings:
     services: dict[str, Service] = field(default_factory=dict)
     turns: Counter[tuple[str, str]] = field(default_factory=Counter)
     """By target and outcome of the turn."""
-    judged: dict[str, Counter[Pattern]] = field(default_factory=dict)
-    """By scenario: how often the judges gave each pattern of labels to a claim."""
-    noise: dict[str, dict[str, Counter[LabelPair]]] = field(default_factory=dict)
-    """By judge and scenario: labels of the same claims when the judge was asked twice."""
+    judged: dict[Verifiers, dict[str, Counter[Pattern]]] = field(default_factory=dict)
+    """By the models of the verifiers and by scenario: how often they gave each pattern of labels to a claim."""
+    noise: dict[Verifiers, dict[str, dict[str, Counter[LabelPair]]]] = field(default_factory=dict)
+    """By these models, judge and scenario: labels of the same claims when the judge was asked twice."""
     decided: Counter[str] = field(default_factory=Counter)
     """How claims got their final labels: see `DECIDED`; and of the unresolved ones, `OPEN_TIE`."""
     group_claims: dict[GroupKey, Counter[ClaimCount]] = field(default_factory=dict)
@@ -203,9 +205,9 @@ class Findings:
         text: str = NOTICES["incomplete_shard" if shard else "incomplete"]
         return text.format(done=done, planned=self.planned, shard=shard)
 
-    def open_tie(self, decided_by: str, labels_given: Sequence[str]) -> bool:
+    def open_tie(self, target: str, decided_by: str, labels_given: Sequence[str]) -> bool:
         """Whether a claim has no label because verifiers are tied and the run has no adjudicator."""
-        return is_open_tie(self.manifest.plan, decided_by, labels_given)
+        return is_open_tie(self.manifest.plan, target, decided_by, labels_given)
 
     def of_target(self, target: str) -> list[Row]:
         return [row for row in self.rows if row.target == target]
@@ -242,7 +244,7 @@ def _decoded(path: Path, trial_id: str, line: bytes, decode: Callable[[bytes], T
 
 def judged_offline(plan: RunPlan) -> bool:
     """Whether the rule-based judge took part; not if people judged what it found in replies."""
-    if all(map(is_person, plan.verifiers)):
+    if all(map(is_person, plan.all_verifiers)):
         return False
     return any(split_name(model).provider == "offline" for model in plan.judge_models())
 
@@ -331,7 +333,7 @@ def _add(found: Findings, raw: hash_chain.ChainedLine) -> None:
         found.turns[line.target.name, exchange.outcome] += 1
     _add_services(found, line)
     _add_judging(found, line)
-    found.audit.add(line)
+    found.audit.add(line, found.manifest.plan.judges_of(line.target.name).verifiers)
     _add_review(found, line)
     found.dollars.add(line)
     found.places[line.trial_id] = Place(raw.offset, raw.length)
@@ -362,18 +364,21 @@ def _compare(service: Service, name: str, served: Sequence[str]) -> None:
 
 
 def _add_judging(found: Findings, line: TrialResult) -> None:
-    patterns = found.judged.setdefault(line.scenario_id, Counter())
+    verifiers = found.manifest.plan.judges_of(line.target.name).verifiers
+    patterns = found.judged.setdefault(verifiers, {}).setdefault(line.scenario_id, Counter())
     patterns.update(_label_patterns(list(line.verdicts.values())))
     for judge, repeats in line.repeat_verdicts.items():
         first = {v.claim_id: v.label for v in line.verdicts.get(judge, ())}
-        pairs = found.noise.setdefault(judge, {}).setdefault(line.scenario_id, Counter())
+        by_judge = found.noise.setdefault(verifiers, {})
+        pairs = by_judge.setdefault(judge, {}).setdefault(line.scenario_id, Counter())
         for repeat in repeats:
             again = {v.claim_id: v.label for v in repeat}
             for claim_id in first.keys() | again.keys():
                 pairs[first.get(claim_id), again.get(claim_id)] += 1
     found.decided.update([claim.decided_by for claim in line.final_claims])
     unresolved = [claim for claim in line.final_claims if claim.decided_by == "unresolved"]
-    found.decided[OPEN_TIE] += sum(found.open_tie(claim.decided_by, claim.labels_given) for claim in unresolved)
+    target = line.target.name
+    found.decided[OPEN_TIE] += sum(found.open_tie(target, one.decided_by, one.labels_given) for one in unresolved)
     for reading in line.readings:
         found.readings[reading.how] += 1
         found.readings["sentences"] += reading.sentences
@@ -384,19 +389,20 @@ def _add_judging(found: Findings, line: TrialResult) -> None:
     found.severity_disagreements += line.severity_disagreements
     for failure in line.judge_failures:
         found.judge_failures[failure.stage] += 1
-        model = _judge_model(found.manifest.plan, failure)
+        model = _judge_model(found.manifest.plan, line.target.name, failure)
         example = f"{line.trial_id}|{failure.stage}|{failure.turn_id}|{failure.judge}"
         count_judge_failure(found.failed_judges, failure.stage, model, failure.reason, example)
 
 
-def _judge_model(plan: RunPlan, failure: JudgeFailure) -> str:
+def _judge_model(plan: RunPlan, target: str, failure: JudgeFailure) -> str:
+    judges = plan.judges_of(target)
     if failure.stage == "verifier":
-        return dict(enumerate(plan.verifiers, 1)).get(failure.judge, "")
+        return dict(enumerate(judges.verifiers, 1)).get(failure.judge, "")
     models = {
         "questioner": plan.questioner,
-        "extractor": plan.extractor,
-        "scorer": plan.scorer,
-        "adjudicator": plan.adjudicator,
+        "extractor": judges.extractor,
+        "scorer": judges.scorer,
+        "adjudicator": judges.adjudicator,
     }
     return models.get(failure.stage) or ""
 

@@ -96,14 +96,15 @@ class ReadReview:
 
     @property
     def judges(self) -> tuple[Rater, ...]:
-        verifiers = self.earlier.manifest.plan.verifiers
-        return tuple(_judge(number, model) for number, model in enumerate(verifiers, 1))
+        by_target = (judges.verifiers for judges, _ in self.earlier.manifest.plan.groups_of_judges())
+        found = [(number, model) for verifiers in by_target for number, model in enumerate(verifiers, 1)]
+        return tuple(_judge(*one) for one in dict.fromkeys(found))
 
 
 def is_review(manifest: Manifest) -> bool:
     """Whether people judged selected trials of an earlier run."""
     selected = manifest.transcripts and manifest.transcripts.selected
-    return bool(selected) and any(map(is_person, manifest.plan.verifiers))
+    return bool(selected) and any(map(is_person, manifest.plan.all_verifiers))
 
 
 def read_review(found: Findings) -> ReadReview | str:
@@ -128,10 +129,12 @@ def _joined(found: Findings, earlier: Findings, selected: SelectedTrials) -> Rea
         **dict.fromkeys(selected.sampled, "sampled"),
     }
     persons = _persons(found.folder)
-    names = [row.trial_id for row in found.rows if row.trial_id in stratum_of and row.trial_id in earlier.places]
+    target_of = {row.trial_id: row.target for row in found.rows}
+    names = [name for name in target_of if name in stratum_of and name in earlier.places]
     claims: list[RatedClaim] = []
     for one, two in zip(earlier.decoded(names, _decode), found.decoded(names, _decode), strict=True):
-        claims += _rated(one, two, stratum_of[one.trial_id], persons, earlier.manifest.plan.verifiers)
+        models = earlier.manifest.plan.judges_of(target_of[one.trial_id]).verifiers
+        claims += _rated(one, two, stratum_of[one.trial_id], persons, models)
     by_id = {row.trial_id: row for row in earlier.rows}
     questions = [
         question

@@ -10,7 +10,6 @@ import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from itertools import cycle, islice
 from pathlib import Path
 from typing import get_args
 
@@ -27,18 +26,19 @@ from ..calls.stop import Stop
 from ..errors import IncompleteRun, InputError, about
 from ..findings.judge_agreement import RECORD, read_record
 from ..planning.clock import today
-from ..planning.judges import adjudicator_model, check_adjudicator, check_is_judge, judge_models
+from ..planning.judges import check_adjudicator, check_is_judge, families_of, judges_of_targets
 from ..planning.limits import check_prices_known, limits_of, prices_for
 from ..planning.plan import AUDIT_SAMPLE, JUDGE_TEMPERATURE, call_policy
 from ..planning.prompts import load_prompts
 from ..records.judge_check import CheckManifest, CheckPlan, JudgeCheck, Measurement, Split
 from ..records.run import BatchIntent
 from ..records.study import ExecutionOptions, JudgeOptions
+from ..records.target import TargetSettings
 from ..runner.call_resources import AdapterPool, JudgeClients, call_limits
 from ..runner.new_run import versions
 from ..runner.progress import OnProgress, ProgressCounter
 from ..runner.wait import wait
-from ..schemas import CallParameters, CallPolicy, Price
+from ..schemas import CallParameters, CallPolicy, Price, TargetJudges
 from ..store.failpoints import Failpoints
 from .gold import Gold, GoldItem, load_gold
 from .judge_reply import JudgedReply, ReplyJudge
@@ -149,11 +149,11 @@ def _plan(options: CheckOptions, gold: Gold) -> CheckPlan:
         raise InputError(f"must be above 0 and at most {LONGEST_TIMEOUT:,} (got {options.timeout:g}).", field="timeout")
     with about("targets"):
         targets = tuple(dict.fromkeys(map(canonical_name, options.targets)))
-    models = judge_models(judges, targets)
-    verifiers = tuple(islice(cycle(models), judges.verifiers))
-    adjudicator = _adjudicator(judges, verifiers, targets)
+    chosen = _judges(judges, targets)
+    verifiers, adjudicator = chosen.verifiers, _adjudicator(judges, chosen, targets)
     check_adjudicator(adjudicator, verifiers)
-    named = (*models, adjudicator) if adjudicator else models
+    models = tuple(canonical_name(judge.model) for judge in judges.judges) or verifiers
+    named = dict.fromkeys((*models, adjudicator) if adjudicator else models)
     for model in named:
         check_is_judge(model)
         check_not_retired(model, today=today(), allow_retired=judges.allow_retired)
@@ -166,8 +166,8 @@ def _plan(options: CheckOptions, gold: Gold) -> CheckPlan:
         measures=tuple(options.measures),
         limit=options.limit,
         verifiers=verifiers,
-        extractor=models[0],
-        scorer=models[0],
+        extractor=verifiers[0],
+        scorer=verifiers[0],
         adjudicator=adjudicator,
         isolation=judges.isolation,
         audit_sample=AUDIT_SAMPLE if judges.isolation == "flagged" else 0.0,
@@ -180,12 +180,26 @@ def _plan(options: CheckOptions, gold: Gold) -> CheckPlan:
     )
 
 
-def _adjudicator(judges: JudgeOptions, verifiers: Sequence[str], targets: Sequence[str]) -> str | None:
+def _judges(judges: JudgeOptions, targets: Sequence[str]) -> TargetJudges:
+    """The judges that these targets would have in a run. A check measures one set of judges."""
+    by_target = judges_of_targets(judges, {name: families_of(name, TargetSettings()) for name in targets})
+    found = set(by_target.values())
+    if len(found) > 1:
+        raise InputError(
+            "these have different judges, and a check measures those of one target. Name one of them, or name judges "
+            "that are of the family of none.",
+            field="targets",
+        )
+    return found.pop()
+
+
+def _adjudicator(judges: JudgeOptions, chosen: TargetJudges, targets: Sequence[str]) -> str | None:
     """As in a run. Where judges are named and no target is, only a judge that was named, because a model that has a key
     may be the target of the run."""
-    found = adjudicator_model(judges, verifiers, targets)
     named = {canonical_name(judge.model) for judge in judges.judges}
-    return None if named and not targets and not judges.adjudicator and found not in named else found
+    if named and not targets and not judges.adjudicator and chosen.adjudicator not in named:
+        return None
+    return chosen.adjudicator
 
 
 def _parameters(judges: JudgeOptions, model: str) -> CallParameters:

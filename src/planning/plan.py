@@ -5,11 +5,11 @@ Nothing is written and no call is made here. Whatever is wrong is said before an
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
-from itertools import cycle, islice
 from pathlib import Path
+from typing import Any
 
 from ..adapters.models import resolve
 from ..adapters.registry import canonical_name
@@ -27,6 +27,7 @@ from ..schemas import (
     Role,
     RunPlan,
     Scenario,
+    TargetJudges,
     UsedWording,
 )
 from ..storage import file_sha256
@@ -34,13 +35,13 @@ from . import clock
 from .fill_facts import background_for, check_ids
 from .fill_slots import is_coming, out_of_date, read_wording
 from .house_rules import refuse_broken_rules
-from .judges import adjudicator_model, check_judges, check_models, check_roles, judge_models, reader_model
+from .judges import check_judges, check_models, check_roles, families_of, judges_of_targets
 from .library import Library
 from .limits import check_prices_known, limits_of, prices_for
 from .prompts import load_prompts
 from .rubrics import check_study_points, load_rubrics
 from .scenario_files import find_scenarios, read_found
-from .targets import check_recorded, own_parameters, planned_targets, systems_of
+from .targets import check_recorded, own_parameters, planned_targets
 from .trials import slug
 
 MAX_TRIALS = 1_000_000
@@ -56,10 +57,9 @@ def make_plan(study: Study, *, today: date | None = None) -> RunPlan:
     named = planned_targets(study.targets, parameters)
     targets = tuple(one.name for one in named)
     asked = _scenarios(study, day)
-    models = judge_models(study, targets, systems_of(one.settings for one in named))
-    reader = reader_model(study, models)
-    verifiers = tuple(islice(cycle(models), study.verifiers))
-    adjudicator = adjudicator_model(study, verifiers, targets, systems_of(one.settings for one in named))
+    families = {one.name: families_of(one.name, one.settings) for one in named}
+    judges = judges_of_targets(study, families)
+    models = _models(study, judges.values())
     questioner = _questioner(study, asked.scenarios)
     judging = CallParameters(temperature=JUDGE_TEMPERATURE, max_tokens=study.judge_max_tokens)
     plan = RunPlan(
@@ -72,12 +72,9 @@ def make_plan(study: Study, *, today: date | None = None) -> RunPlan:
         expired=asked.expired,
         coming=is_coming(asked.plan_year, day),
         targets=targets,
-        verifiers=verifiers,
-        extractor=reader,
-        scorer=reader,
-        adjudicator=adjudicator,
+        **_judge_fields(judges),
         questioner=questioner,
-        api_ids={name: resolve(name) for name in (*targets, *models, reader, *filter(None, [adjudicator, questioner]))},
+        api_ids={name: resolve(name) for name in (*targets, *models, *filter(None, [questioner]))},
         repeats=study.repeats,
         judge_repeats=study.judge_repeats,
         judge_sample=study.judge_sample,
@@ -99,6 +96,27 @@ def make_plan(study: Study, *, today: date | None = None) -> RunPlan:
     _check_size(plan)
     _check_execution(study, plan)
     return plan
+
+
+def _models(options: JudgeOptions, judges: Collection[TargetJudges]) -> tuple[str, ...]:
+    """Every judge that is named or takes part."""
+    named = [canonical_name(judge.model) for judge in options.judges]
+    verifiers = [name for one in judges for name in one.verifiers]
+    readers = [name for one in judges for name in (one.extractor, one.scorer)]
+    adjudicators = [one.adjudicator for one in judges if one.adjudicator]
+    return tuple(dict.fromkeys((*named, *verifiers, *readers, *adjudicators)))
+
+
+def _called(judges: Iterable[TargetJudges]) -> set[str]:
+    """Those who verify claims or settle ties, which is never taken from an earlier run."""
+    return {name for one in judges for name in (*one.verifiers, *filter(None, [one.adjudicator]))}
+
+
+def _judge_fields(judges: Mapping[str, TargetJudges]) -> dict[str, Any]:
+    """The fields of a plan that say who judges."""
+    first = next(iter(judges.values()))
+    differ = any(one != first for one in judges.values())
+    return {**dict(first), "judges_by_target": dict(judges) if differ else {}}
 
 
 def _citation_checks(study: Study, *, searches: bool) -> CitationChecks:
@@ -209,32 +227,22 @@ def replan(
     With `keep_claims` the extractor's work is reused too, so that verdicts can be compared claim by claim; with
     `keep_readings` so is the scorer's, so that people need not do it.
     """
-    systems = systems_of(plan.target_settings.values())
-    models = judge_models(options, plan.targets, systems)
-    verifiers = tuple(islice(cycle(models), options.verifiers))
-    adjudicator = adjudicator_model(options, verifiers, plan.targets, systems)
-    prompts = load_prompts()
-    kept: dict[Role, str] = {}
-    if keep_claims:
-        kept["extractor"] = plan.extractor
-    if keep_readings:
-        kept["scorer"] = plan.scorer
-    prompts |= {role: plan.prompts[role] for role in kept}
-    extractor = kept.get("extractor") or reader_model(options, models)
-    scorer = kept.get("scorer") or reader_model(options, models)
-    asked = [*plan.targets, *models, extractor, scorer, *filter(None, [adjudicator, plan.questioner])]
+    kept: tuple[Role, ...] = (*(("extractor",) if keep_claims else ()), *(("scorer",) if keep_readings else ()))
+    readers = {name: {role: dict(plan.judges_of(name))[role] for role in kept} for name in plan.targets}
+    families = {name: families_of(name, plan.settings_of(name)) for name in plan.targets}
+    judges = judges_of_targets(options, families, readers)
+    prompts = load_prompts() | {role: plan.prompts[role] for role in kept}
+    asked = [*plan.targets, *_models(options, judges.values()), *filter(None, [plan.questioner])]
     judging = plan.judge_parameters.model_copy(update={"max_tokens": options.judge_max_tokens})
     own = {name: own for name, own in plan.model_parameters.items() if name in asked}
     own |= _own("judges", options.judges, judging)
-    for model in kept.values():
+    reused = {model for one in readers.values() for model in one.values()}
+    for model in sorted(reused):
         if plan.parameters_of(model) != own.get(model, judging):
             own[model] = plan.parameters_of(model)  # the calls that are reused had these
     again = plan.model_copy(
         update={
-            "verifiers": verifiers,
-            "extractor": extractor,
-            "scorer": scorer,
-            "adjudicator": adjudicator,
+            **_judge_fields(judges),
             "api_ids": {name: plan.api_ids.get(name) or resolve(name) for name in asked},
             "judge_repeats": options.judge_repeats,
             "judge_sample": options.judge_sample,
@@ -246,7 +254,7 @@ def replan(
         }
     )
     check_roles(again)
-    called = [judge for judge in again.judge_models() if judge in models or judge not in kept.values()]
+    called = [name for name in again.judge_models() if name not in reused or name in _called(judges.values())]
     check_judges(again, called, today=today or clock.today(), allow_retired=options.allow_retired)
     return again
 

@@ -15,7 +15,7 @@ from ..errors import InputError
 from ..records.preregistration import Preregistration, RegisteredPrompt, RegisteredScenario, Registration
 from ..records.study import RegistrationText
 from ..records.target import TargetSettings
-from ..schemas import PlannedScenario, Record, RunPlan
+from ..schemas import PlannedScenario, Record, RunPlan, TargetJudges
 from ..store.strict_json import StrictJSONError, fingerprint, loads, sha256
 from ..text.escape import plain
 
@@ -28,9 +28,9 @@ _NUMBERS = {"isolation": "isolation", "plan_year": "plan year", "repeats": "repe
     "trials": "number of trials",
 }
 _SAME = (
-    "plan_year", "references", "expired", "targets", "verifiers", *_ROLES, "api_ids", "repeats", "judge_repeats",
-    "judge_sample", "isolation", "audit_sample", "seed", "target_parameters", "judge_parameters", "model_parameters",
-    "policy",
+    "plan_year", "references", "expired", "targets", "verifiers", *_ROLES, "judges_by_target", "api_ids", "repeats",
+    "judge_repeats", "judge_sample", "isolation", "audit_sample", "seed", "target_parameters", "judge_parameters",
+    "model_parameters", "policy",
 )  # fmt: skip
 """Fields copied from the plan as they are."""
 _SAID = (" was added", " was removed", ": its content changed")
@@ -190,6 +190,7 @@ def _differences(was: Preregistration, now: Preregistration) -> Iterator[str]:
     for role in _ROLES:
         if getattr(was, role) != getattr(now, role):
             yield f"{role}: {getattr(now, role) or 'none'}, not {getattr(was, role) or 'none'}"
+    yield from _judged_by(was, now)
     for model, before in was.api_ids.items():
         if now.api_ids.get(model, before) != before:
             yield f"{model}: called as {now.api_ids[model]}, not as {before}"
@@ -206,6 +207,19 @@ def _differences(was: Preregistration, now: Preregistration) -> Iterator[str]:
             yield from _settings(target, was.target_settings.get(target), now.target_settings.get(target))
     yield from _fields("calls", was.policy, now.policy)
     yield from _prompts(was.prompts, now.prompts)
+
+
+def _judged_by(was: Preregistration, now: Preregistration) -> Iterator[str]:
+    for target in now.targets:
+        before, after = was.judges_by_target.get(target), now.judges_by_target.get(target)
+        if before != after and target in was.targets:
+            yield f"{target}: judged by {_judges(after)}, not by {_judges(before)}"
+
+
+def _judges(judges: TargetJudges | None) -> str:
+    if judges is None:
+        return "the judges of all targets"
+    return f"{' and '.join(judges.verifiers)} (read by {judges.extractor}, ties: {judges.adjudicator or 'open'})"
 
 
 def _files(was: Preregistration, now: Preregistration) -> Iterator[str]:

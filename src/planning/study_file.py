@@ -12,6 +12,7 @@ import tomllib
 from collections.abc import Callable, Mapping
 from datetime import date, time
 from functools import partial
+from itertools import cycle, islice
 from math import isfinite
 from pathlib import Path
 from typing import Any, Literal, TypeVar
@@ -26,7 +27,7 @@ from ..records.study import ExecutionOptions, JudgeOptions, ModelSettings, Study
 from ..schemas import CallParameters, Record, RunPlan
 from ..store.input_files import problems_of, read_bytes, text_in
 from ..store.strict_json import encode
-from .judges import NO_ADJUDICATOR
+from .judges import NO_ADJUDICATOR, families_of, judge_models
 from .preregistration import read_frozen
 from .scenario_files import expand, files_at
 
@@ -216,18 +217,33 @@ def _not_json(field: str, value: object, problem: str) -> InputError:
 
 def completed(study: Study, plan: RunPlan) -> Study:
     """The study with everything filled in that was left to defaults: judges, adjudicator, plan year."""
-    models = dict.fromkeys(canonical_name(judge.model) for judge in study.judges) or dict.fromkeys(plan.verifiers)
+    adjudicators = {judges.adjudicator for judges, _ in plan.groups_of_judges()}
     return study.model_copy(
         update={
             "targets": tuple(
                 _own_settings(plan, name, option) for name, option in zip(plan.targets, study.targets, strict=True)
             ),
-            "judges": tuple(_settings(plan, judge) for judge in models),
-            "adjudicator": plan.adjudicator or NO_ADJUDICATOR,
+            "judges": tuple(_settings(plan, judge) for judge in _judges(study, plan)),
+            "adjudicator": (plan.adjudicator or NO_ADJUDICATOR) if len(adjudicators) == 1 else None,
             "questioner": plan.questioner,
             "plan_year": plan.plan_year,
         }
     )
+
+
+def _judges(study: Study, plan: RunPlan) -> tuple[str, ...]:
+    """The judges as a list from which the same ones are chosen again.
+
+    If targets have different judges, the list has more than verify: see `judges_of_targets`.
+    """
+    given = [canonical_name(judge.model) for judge in study.judges]
+    if not plan.judges_by_target:
+        return tuple(dict.fromkeys(given or plan.verifiers))
+    if given:
+        return tuple(given)
+    ranked = judge_models(study, {name: families_of(name, plan.settings_of(name)) for name in plan.targets})
+    used = [name for name in ranked if name in plan.judge_models()]
+    return tuple(islice(cycle(used), max(len(used), study.verifiers + 1)))
 
 
 def _own_settings(plan: RunPlan, target: str, option: TargetOptions) -> TargetOptions:

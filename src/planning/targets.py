@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
@@ -47,11 +47,6 @@ def planned_targets(options: Sequence[TargetOptions], shared: CallParameters) ->
     with about("targets"):
         found = [_planned(one, shared) for one in options]
         return tuple(_named(options, found))
-
-
-def systems_of(settings: Iterable[TargetSettings]) -> list[str]:
-    """What answered in recorded conversations, as names of models: a judge is not of their family either."""
-    return [f"{TRANSCRIPT}:{slug(one.recorded.system)}" for one in settings if one.recorded]
 
 
 def _planned(option: TargetOptions, shared: CallParameters) -> PlannedTarget:

@@ -8,7 +8,7 @@ from pydantic import Field
 
 from .base import FactId, Ident, Line, ModelName, Record, Sha256, is_empty, is_none
 from .facts import PlanYear
-from .run import CallParameters, CallPolicy, Isolation, Registration, Role
+from .run import CallParameters, CallPolicy, Isolation, Registration, Role, TargetJudges
 from .target import TargetSettings
 
 __all__ = ["Preregistration", "RegisteredPrompt", "RegisteredScenario", "Registration"]
@@ -63,6 +63,8 @@ class Preregistration(Record):
     extractor: ModelName
     scorer: ModelName
     adjudicator: ModelName | None
+    judges_by_target: dict[ModelName, TargetJudges] = Field(default_factory=dict, exclude_if=is_empty)
+    """Who judges each target, if not all targets have the same judges."""
     questioner: ModelName | None
     api_ids: dict[ModelName, str]
     repeats: int

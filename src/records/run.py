@@ -140,6 +140,25 @@ class CitationChecks(Record):
     pages: tuple[SnapshotPage, ...] = Field(default=(), exclude_if=is_empty)
 
 
+class TargetJudges(Record):
+    """Who judges the replies of a target."""
+
+    verifiers: tuple[ModelName, ...] = Field(min_length=2)
+    extractor: ModelName
+    scorer: ModelName
+    adjudicator: ModelName | None
+
+    @property
+    def models(self) -> tuple[str, ...]:
+        named = (self.extractor, *self.verifiers, self.scorer, *filter(None, [self.adjudicator]))
+        return tuple(dict.fromkeys(named))
+
+    @property
+    def one_model(self) -> bool:
+        """Whether all verifiers are one model, so that their agreement is not that of two judges."""
+        return len(set(self.verifiers)) == 1
+
+
 class RunPlan(Record):
     """Everything that decides a run's results, and nothing else: no clock, no concurrency, no output path."""
 
@@ -163,6 +182,9 @@ class RunPlan(Record):
     scorer: ModelName
     adjudicator: ModelName | None
     """Settles ties. None: no model of a third family is available, so ties stay open for a person."""
+    judges_by_target: dict[ModelName, TargetJudges] = Field(default_factory=dict, exclude_if=is_empty)
+    """Who judges each target, if not all targets have the same judges; the four fields above are then those of the
+    first. `judges_of` tells who judges a target."""
     questioner: ModelName | None = None
     """Set only if the user asked for paraphrase."""
     api_ids: dict[ModelName, str]
@@ -228,9 +250,32 @@ class RunPlan(Record):
             }
         )
 
+    def judges_of(self, target: str) -> TargetJudges:
+        """Who judges a target. Nothing else decides it."""
+        return self.judges_by_target.get(target) or TargetJudges(
+            verifiers=self.verifiers, extractor=self.extractor, scorer=self.scorer, adjudicator=self.adjudicator
+        )
+
+    def for_target(self, target: str) -> RunPlan:
+        """This plan, with the judges of one target as those of all."""
+        if not self.judges_by_target:
+            return self
+        return self.model_copy(update={**dict(self.judges_of(target)), "judges_by_target": {}})
+
+    def groups_of_judges(self) -> tuple[tuple[TargetJudges, tuple[str, ...]], ...]:
+        """The different judges of a plan, each with the targets that they judge."""
+        found: dict[TargetJudges, list[str]] = {}
+        for target in self.targets:
+            found.setdefault(self.judges_of(target), []).append(target)
+        return tuple((judges, tuple(targets)) for judges, targets in found.items())
+
+    @property
+    def all_verifiers(self) -> tuple[str, ...]:
+        """Each model that verifies replies of a target."""
+        return tuple(dict.fromkeys(name for judges, _ in self.groups_of_judges() for name in judges.verifiers))
+
     def judge_models(self) -> tuple[str, ...]:
-        named = (self.extractor, *self.verifiers, self.scorer, *filter(None, [self.adjudicator]))
-        return tuple(dict.fromkeys(named))
+        return tuple(dict.fromkeys(name for judges, _ in self.groups_of_judges() for name in judges.models))
 
 
 # A verdict that a reader doubts. It is kept beside runs and changes none; a review takes it up.
@@ -355,13 +400,14 @@ class Manifest(Record):
     def models_called(self) -> tuple[str, ...]:
         """The models that this run asks. Those whose calls it takes from an earlier run are not among them."""
         plan, taken = self.plan, self.transcripts.stages if self.transcripts else ()
+        judges = [one for one, _ in plan.groups_of_judges()]
         roles: dict[Stage, tuple[str | None, ...]] = {
             "questioner": (plan.questioner,),
             "target": plan.targets,
-            "extractor": (plan.extractor,),
-            "verifier": plan.verifiers,
-            "scorer": (plan.scorer,),
-            "adjudicator": (plan.adjudicator,),
+            "extractor": tuple(one.extractor for one in judges),
+            "verifier": plan.all_verifiers,
+            "scorer": tuple(one.scorer for one in judges),
+            "adjudicator": tuple(one.adjudicator for one in judges),
         }
         named = (model for stage, models in roles.items() if stage not in taken for model in models)
         return tuple(dict.fromkeys(filter(None, named)))

@@ -145,6 +145,7 @@ def _values(runs: Runs, registration: Registration | None) -> dict[str, object]:
         "found": found,
         "plan": plan,
         "measured": run.judging,
+        "claims_judged": sum(one.claims for one in run.judging.agreements) if run.judging else 0,
         "kept": registration,
         "notices": notices_text(runs),
         "scenarios": scenarios,

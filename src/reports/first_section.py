@@ -160,7 +160,7 @@ def first_blocks(runs: Runs, notices: int) -> tuple[Block, ...]:
         figures=[answer_figure(answered)] if has_answers else [],
         fake=_fake(runs),
         offline=any(map(judged_offline, plans)),
-        verifiers=dict.fromkeys(name for plan in plans for name in plan.verifiers),
+        verifiers=dict.fromkeys(name for plan in plans for name in plan.all_verifiers),
         decided=key_coverage([row for run in runs.runs for row in run.found.rows]),
         notices=notices,
         limits_anchor=LIMITS_ANCHOR,

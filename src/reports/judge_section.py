@@ -20,7 +20,7 @@ from .series import ReportedTarget, Runs
 
 def judging_section(runs: Runs) -> Section:
     judged = [run for run in runs.runs if run.judging]
-    panels = [run.found.manifest.plan.verifiers for run in judged]
+    panels = [one.verifiers for run in judged if run.judging for one in run.judging.agreements]
     errors = [(series, code, error) for series in runs.series for code, error in series.judge_errors.items()]
     coded = [(series, code, error) for series, code, error in errors if error.share.value is not None]
     not_corrected: dict[tuple[ShareName, str], list[str]] = {}
@@ -32,6 +32,7 @@ def judging_section(runs: Runs) -> Section:
         "judging",
         runs=runs,
         judged=judged,
+        apart=[run for run in judged if run.judging and len(run.judging.agreements) > 1],
         tampered=any(knows_tampered(run.found) for run in runs.runs),
         one_family=dict.fromkeys(
             names if len(set(names)) == 1 else () for names in panels if len({family(name) for name in names}) == 1
@@ -105,8 +106,8 @@ def study_judge_errors(series: ReportedTarget, numbers: Iterable[int]) -> dict[S
             rows,
             code,
             partial(estimate_groups, measure=code, wanted=wanted),
-            verifiers=run.found.manifest.plan.verifiers,
-            check=run.judging.check if run.judging else None,
+            verifiers=run.found.manifest.plan.judges_of(series.target).verifiers,
+            check=run.judging.check_of(series.target) if run.judging else None,
         )
         for code in SHARES
     }

@@ -8,6 +8,7 @@ from markupsafe import Markup
 
 from ..findings.cost import CallTimes
 from ..findings.read_run import Service, software_version
+from ..findings.rule_judge import by_targets
 from ..records.target import KIND_NAMES
 from ..scoring.definitions import IF_REFUSED_TEXT, MEASURES, SCORES
 from ..stats.bounded import LEAST_IN_STRATA, LEAST_UNITS
@@ -56,7 +57,8 @@ def listed(names: Sequence[str]) -> str:
 
 template.environment("text").filters.update(counted=counted, listed=listed)
 template.environment("text").globals.update(
-    author=AUTHOR, confirmed_text=confirmed_text, if_refused=IF_REFUSED_TEXT, key_facts=key_facts,
+    author=AUTHOR, by_targets=by_targets, confirmed_text=confirmed_text, if_refused=IF_REFUSED_TEXT,
+    key_facts=key_facts,
     kind_names=KIND_NAMES, left_out_by=left_out_by, least_in_strata=LEAST_IN_STRATA, least_units=LEAST_UNITS,
     rounded=rounded,
     scores="; ".join(f"{MEASURES[name].heading} {MEASURES[name].methods}" for name in SCORES).capitalize(),

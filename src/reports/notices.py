@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from ..findings.review import is_review
-from ..findings.rule_judge import offline_notices
+from ..findings.rule_judge import offline_notices, one_model_notices
 from ..records.target import KIND_NAMES
 from . import read_sections
 from .document import Bullets, Line, say, text_cell
@@ -43,6 +43,7 @@ def _of_run(run: ReportedRun) -> Iterator[Notice]:
         "of_run",
         found=found,
         plan=plan,
+        one_model=one_model_notices(plan),
         offline=offline_notices([found.manifest]),
         kinds=[KIND_NAMES[kind] for kind in kinds_of(plan)],
         search=any(plan.settings_of(target).search for target in plan.targets),

@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from ..findings.cost import CallTimes
+from ..findings.rule_judge import by_targets
 from ..records.target import KIND_NAMES, Kind, SystemPrompt
 from ..schemas import CallParameters, CanonicalFact, RunPlan
 from ..store.strict_json import fingerprint
@@ -39,6 +40,7 @@ def run_sections(runs: Runs) -> tuple[Section, ...]:
         confirmed_text=confirmed_text,
         parameters_text=parameters_text,
         own_parameters=own_parameters,
+        by_targets=by_targets,
         roles_of=roles_of,
         fingerprint=fingerprint,
         files=[(run, *file) for run in runs.runs for file in _files(run.found.manifest.plan)],
@@ -79,12 +81,13 @@ def own_parameters(plan: RunPlan) -> list[str]:
 
 def roles_of(plan: RunPlan, name: str) -> list[str]:
     """Every role that a model has in a run."""
+    judges = [one for one, _ in plan.groups_of_judges()]
     models = {
         "target": plan.targets,
-        "verifier": plan.verifiers,
-        "extractor": (plan.extractor,),
-        "scorer": (plan.scorer,),
-        "adjudicator": (plan.adjudicator,) if plan.adjudicator else (),
+        "verifier": plan.all_verifiers,
+        "extractor": [one.extractor for one in judges],
+        "scorer": [one.scorer for one in judges],
+        "adjudicator": [one.adjudicator for one in judges],
         "questioner": (plan.questioner,),
     }
     return [role for role, listed in models.items() if name in listed]

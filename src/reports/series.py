@@ -55,8 +55,8 @@ class ReportedTarget:
     @cached_property
     def judge_errors(self) -> dict[ShareName, JudgedShare]:
         """By study code: the judges' part in its share of all questions."""
-        verifiers = self.run.found.manifest.plan.verifiers
-        check = self.run.judging.check if self.run.judging else None
+        verifiers = self.run.found.manifest.plan.judges_of(self.target).verifiers
+        check = self.run.judging.check_of(self.target) if self.run.judging else None
         return {
             code: judge_error(self.rows, code, partial(estimate, measure=code), verifiers=verifiers, check=check)
             for code in SHARES

@@ -194,6 +194,7 @@ def assemble(
     questioner_failure: str | None = None,
 ) -> TrialResult:
     """The result of one trial. Pure: scores are computed here, from verdicts, by code."""
+    plan = plan.for_target(trial.target)
     scenario = trial.planned.scenario
     rubric = plan.rubrics[scenario.rubric_version].rubric
     merged = _merge(plan, judgments, questioner_failure)

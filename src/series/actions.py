@@ -137,6 +137,12 @@ def init_series(
     people = [name for name in plan.judge_models() if is_person(name)]
     if people:
         raise InputError(f"{people[0]} is a person, and a series runs by itself. Name judges that are models.")
+    if anchors and plan.judges_by_target:
+        raise InputError(
+            "the targets have different judges, and labeled replies are judged by one set of judges. Name two judges "
+            "that are of no target's family with `judges`, or do without labeled replies (0).",
+            field="anchors",
+        )
     if gold and not anchors:
         raise InputError(
             "labels are used only with anchors. Leave this out, or give a number of `anchors`.", field="gold"

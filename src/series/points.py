@@ -307,7 +307,7 @@ def plan_parts(plan: RunPlan) -> PlanParts:
         rubric=fingerprint({name: {**rubric["rubric"], "note": ""} for name, rubric in whole["rubrics"].items()}),
         judging=fingerprint(
             [
-                {name: whole.get(name) for name in _JUDGING},
+                {name: whole.get(name) for name in _JUDGING} | _by_target(whole),
                 {model: [whole["api_ids"].get(model), own.get(model)] for model in judges},
                 {role: prompt["text"] for role, prompt in whole["prompts"].items() if role != "questioner"},
             ]
@@ -371,6 +371,11 @@ def other_study(before: PlanParts, after: PlanParts) -> Iterator[str]:
             yield f"{target} is a new target"
         elif before.targets[target] != settings:
             yield f"the model id, the parameters or the settings of {target} changed"
+
+
+def _by_target(whole: Mapping[str, Any]) -> dict[str, Any]:
+    """Said only where targets have different judges, so that other studies have the hash they had."""
+    return {name: whole[name] for name in ("judges_by_target",) if whole.get(name)}
 
 
 def segment_of(

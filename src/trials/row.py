@@ -26,8 +26,8 @@ NOT_RECORDED = "not recorded by release 0.1"
 """In place of review reasons, in runs of format 1."""
 
 
-def is_open_tie(plan: RunPlan, decided_by: str, labels_given: Sequence[str]) -> bool:
-    return plan.adjudicator is None and decided_by == "unresolved" and len(set(labels_given)) > 1
+def is_open_tie(plan: RunPlan, target: str, decided_by: str, labels_given: Sequence[str]) -> bool:
+    return plan.judges_of(target).adjudicator is None and decided_by == "unresolved" and len(set(labels_given)) > 1
 
 
 class CodedQuestion(NamedTuple):

@@ -54,12 +54,14 @@ class TabledRun:
     """What the rows of a trial need to know about its run."""
 
     run_id: str
-    verifiers: dict[str, str]
-    """Judge to model."""
     rules: Mapping[tuple[str, str], GroupRule]
     compared: frozenset[tuple[str, str]]
     """Questions, by scenario and group, that are compared like for like with counselors."""
     plan: RunPlan
+
+    def verifiers_of(self, trial: TrialResult) -> dict[str, str]:
+        """Judge to model."""
+        return {f"judge_{n}": name for n, name in enumerate(self.plan.judges_of(trial.target.name).verifiers, 1)}
 
 
 # What all tables of trials begin with
@@ -216,7 +218,7 @@ class JudgePart(NamedTuple):
 
 
 def _judges(trial: TrialResult, run: TabledRun) -> Iterator[JudgePart]:
-    for judge, model in run.verifiers.items():
+    for judge, model in run.verifiers_of(trial).items():
         own = trial.scores_by_judge.get(judge)
         yield JudgePart(run, trial, judge, model, own.scores if own else None)
 
@@ -347,7 +349,7 @@ def _claims(trial: TrialResult, run: TabledRun) -> Iterator[ClaimPart]:
 def _why_no_label(of: ClaimPart) -> str:
     if not of.claim.verifiable:
         return "not_verifiable"
-    if of.final and is_open_tie(of.run.plan, of.final.decided_by, of.final.labels_given):
+    if of.final and is_open_tie(of.run.plan, of.trial.target.name, of.final.decided_by, of.final.labels_given):
         return OPEN_TIE
     return "unresolved"
 
@@ -403,16 +405,17 @@ class VerdictPart(NamedTuple):
 
 def _verdicts(trial: TrialResult, run: TabledRun) -> Iterator[VerdictPart]:
     """One per claim that the judge was asked about, also where it gave no verdict."""
+    verifiers = run.verifiers_of(trial)
     claims = [claim for claim in trial.claims if claim.verifiable]
     in_shared = {one.claim_id for verdicts in trial.shared_verdicts.values() for one in verdicts}
     shared = [claim for claim in claims if claim.claim_id in in_shared]
 
     def of(judge: str, asked: str, repeat: int, about: Iterable[Claim], verdicts: Iterable[Verdict]) -> Any:
         given = {verdict.claim_id: verdict for verdict in verdicts}
-        model = run.verifiers[judge]
+        model = verifiers[judge]
         return (VerdictPart(run, trial, judge, model, asked, repeat, one, given.get(one.claim_id)) for one in about)
 
-    for judge in run.verifiers:
+    for judge in verifiers:
         rounds = (trial.verdicts.get(judge, ()), *trial.repeat_verdicts.get(judge, ()))
         for repeat, verdicts in enumerate(rounds):
             yield from of(judge, "alone_or_together", repeat, claims, verdicts)

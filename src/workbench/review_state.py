@@ -152,9 +152,7 @@ class ReviewState:
     @cached_property
     def names(self) -> tuple[str, ...]:
         """Everybody who takes part."""
-        plan = self.manifest.plan
-        models = (*plan.verifiers, *filter(None, [plan.adjudicator]))
-        people = filter(is_person, models)
+        people = filter(is_person, self.manifest.plan.judge_models())
         return tuple(dict.fromkeys(name for model in people for name in split_name(model).model.split("+")))
 
     @cached_property

@@ -40,7 +40,7 @@ _decode = projection(
     Manifest,
     {
         "": "created",
-        "plan": "targets verifiers repeats",
+        "plan": "targets verifiers judges_by_target repeats",
         "plan.scenarios": "variant",
         "plan.target_settings.recorded": "conversations",
         "transcripts": "run_id",
@@ -132,7 +132,8 @@ class RunFolders:
         planned += sum(len(ids) for one in own for ids in one.conversations.values())
         if again and again.selected:
             planned = len(again.selected.chosen) + len(again.selected.sampled)
-        judges = tuple(dict.fromkeys(plan.verifiers))
+        named = [plan.verifiers, *(one.verifiers for one in plan.judges_by_target.values())]
+        judges = tuple(dict.fromkeys(name for verifiers in named for name in verifiers))
         done = planned if state == "complete" else self._count(folder / storage.RESULTS)
         calls = self._count(folder / storage.JOURNAL) if state == "running" else 0
         reviews = again.run_id if again else None

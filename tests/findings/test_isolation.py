@@ -7,22 +7,21 @@ from pathlib import Path
 import pytest
 
 from src.exports.tables import Exported, trial_rows
-from src.findings.isolation import BothWays
+from src.findings.isolation import BothWays, Judge
 from src.findings.read_run import gather
 from src.reports.markdown import markdown
 from src.reports.sections import contents
 from tests.findings.report_run import A, audited, small_manifest, small_plan, small_run, write_run
 from tests.helpers import result
 
+ONE, TWO = Judge("judge_1", "openai:x"), Judge("judge_2", "google:y")
+
 
 def test_labels_that_differ_are_counted_by_judge(tmp_path: Path) -> None:
     found, _ = small_run(tmp_path)
     audit = found.audit
     assert (audit.replies, audit.claims) == (1, 3)
-    assert [(audit.differing(judge).count, audit.differing(judge).n) for judge in ("judge_1", "judge_2")] == [
-        (0, 3),
-        (1, 3),
-    ]
+    assert [(audit.differing(judge).count, audit.differing(judge).n) for judge in (ONE, TWO)] == [(0, 3), (1, 3)]
     assert audit.pooled() == {
         BothWays("SUPPORTED", "SUPPORTED"): 2,
         BothWays("NOT_IN_KEY", "NOT_IN_KEY"): 3,
@@ -43,7 +42,7 @@ def test_a_judge_that_failed_one_way_is_left_out(tmp_path: Path) -> None:
     shared = {"judge_1": one.shared_verdicts["judge_1"][:1], "judge_2": ()}
     write_run(tmp_path, [one.model_copy(update={"shared_verdicts": shared})], small_manifest())
     audit = gather(tmp_path).audit
-    assert (audit.claims, audit.differing("judge_1").n, audit.differing("judge_2").n) == (1, 1, 0)
+    assert (audit.claims, audit.differing(ONE).n, audit.differing(TWO).n) == (1, 1, 0)
 
 
 def test_a_reply_counts_only_if_a_claim_of_it_has_a_verdict_both_ways(tmp_path: Path) -> None:
@@ -60,7 +59,7 @@ def test_a_trial_that_was_not_scored_is_not_audited(tmp_path: Path) -> None:
     write_run(tmp_path, [audited(result(target=A)), failed], small_manifest())
     audit = gather(tmp_path).audit
     assert (audit.replies, audit.claims, len(audit.accuracy)) == (1, 3, 1)
-    assert (audit.differing("judge_1").n, audit.pooled().total()) == (3, 6)
+    assert (audit.differing(ONE).n, audit.pooled().total()) == (3, 6)
 
 
 def test_the_report_gives_the_difference(tmp_path: Path) -> None:

@@ -16,6 +16,7 @@ import unicodedata
 import xml.etree.ElementTree as ET
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 from html.parser import HTMLParser
 from itertools import pairwise, product
 from pathlib import Path
@@ -540,14 +541,9 @@ def test_judge_noise_and_corrected_accuracy_are_reported(tmp_path: Path) -> None
     from src.stats.confusion import Corrected
 
     found, judges = small_run(tmp_path)
-    noisy = Judging(
-        **{
-            **{name: getattr(judges, name) for name in Judging.__dataclass_fields__},
-            "noise": (Noise("judge_1", "openai:x", ClusteredShare(3, 40, 40.0, 0.075, 0.026, 0.199)),),
-            "noise_floor": 0.075,
-            "corrected": {A: Corrected(0.8, 0.75, 0.5, 0.9)},
-        }
-    )
+    noise = (Noise("judge_1", "openai:x", ClusteredShare(3, 40, 40.0, 0.075, 0.026, 0.199)),)
+    agreements = tuple(replace(one, noise=noise) for one in judges.agreements)
+    noisy = Judging(agreements, {A: Corrected(0.8, 0.75, 0.5, 0.9)})
     text = markdown(contents([found], [noisy]))
     assert r"| judge\_1 | openai:x | 8% (3–20%) | 40 |" in text
     assert "Noise floor: 8%. A smaller difference may be due to the judges." in text
