@@ -357,6 +357,38 @@ def test_a_point_that_only_a_lookup_can_answer_is_not_owed() -> None:
     assert owed_points(again, RUBRIC) == ("F1", "F2"), "an ordinary question asks for it too"
 
 
+def test_a_point_that_no_question_of_the_script_asks_for_is_not_owed() -> None:
+    facts = [fact("F1", PREMIUM), fact("F2", "The deductible is $283."), fact("F3", "You pay 20%.")]
+    one = scenario(answer_key=key(*facts), scripted_turns=[asking("Q1", "Premium?", "F1"), asking("Q2", "Hello?")])
+    assert owed_points(one, RUBRIC) == ("F1",)
+    assert missing(one, Said("It is $202.90.")) == ()
+    whole = scenario(answer_key=key(*facts), scripted_turns=[asking("Q1", "Premium?"), asking("Q2", "And?")])
+    assert owed_points(whole, RUBRIC) == ("F1", "F2", "F3"), "no question says what it asks for"
+
+
+def test_a_point_of_a_question_that_was_not_asked_is_not_owed() -> None:
+    made = judged(TWO, Said("It is $202.90."))
+    ended = [*made.talk.exchanges[:1], made.talk.exchanges[1].model_copy(update={"outcome": "not_asked"})]
+    for exchanges in (ended, ended[:1]):
+        talk = AskedConversation(TWO, RUBRIC, exchanges, made.talk.claims)
+        assert (talk.owed, missing_points(talk, made.final)) == (("F1",), ())
+
+
+@each_case(
+    ("condition", "owed"),
+    [
+        ({"unless_last_reply_mentions": ["deductible"]}, ("F1", "F2")),  # the reply has covered it
+        ({"if_last_reply_mentions": ["deductible"]}, ("F1",)),
+    ],
+)
+def test_a_point_of_a_turn_that_was_skipped_is_owed_if_an_earlier_reply_took_its_place(
+    condition: dict[str, Any], owed: tuple[str, ...]
+) -> None:
+    turns = [asking("Q1", "Premium?", "F1"), {**asking("Q2", "Deductible?", "F2"), "condition": condition}]
+    one = scenario(answer_key=TWO.answer_key.model_dump(mode="json"), scripted_turns=turns)
+    assert judged(one, skipped=["Q2"]).talk.owed == owed
+
+
 def test_a_made_point_names_every_claim_that_makes_it_and_no_other() -> None:
     facts = fact("F1", "You pay 20% after the $283 deductible."), fact("F2", "Plans have networks.")
     said = Said("You pay 20%."), Said("The deductible is $283.", ["F1", "F2"]), Said("Networks.", ["F2"])

@@ -25,6 +25,7 @@ from ..schemas import (
     Rubric,
     Scenario,
     ScriptedTurn,
+    TurnOutcome,
     Verdict,
     point_facts,
     point_name,
@@ -68,7 +69,10 @@ class AskedConversation:
     @cached_property
     def owed(self) -> tuple[RequiredPoint, ...]:
         """The points that completeness counts in this conversation."""
-        unasked = {one.turn_id for one in self.exchanges if one.outcome == "not_asked"}
+        outcomes = {one.turn_id: one.outcome for one in self.exchanges}
+        unasked = {
+            turn.turn_id for turn in self.scenario.scripted_turns if not _asked(turn, outcomes.get(turn.turn_id))
+        }
         return owed_points(self.scenario, self.rubric, unasked)
 
     @cached_property
@@ -111,6 +115,13 @@ class AskedConversation:
         return tuple(turn.turn_id for turn in self.scenario.scripted_turns if group_of(turn) == group)
 
 
+def _asked(turn: ScriptedTurn, outcome: TurnOutcome | None) -> bool:
+    """Whether a turn was asked, or skipped because the reply before it had covered the topic."""
+    if outcome == "skipped":
+        return bool(turn.condition and turn.condition.unless_last_reply_mentions)
+    return outcome not in (None, "not_asked")
+
+
 def points_made(
     conversation: AskedConversation,
     points: Mapping[str, Sequence[str]],
@@ -142,14 +153,20 @@ def points_made(
 def owed_points(
     scenario: Scenario, rubric: Rubric, unasked: Collection[str] = frozenset()
 ) -> tuple[RequiredPoint, ...]:
-    """The points that completeness counts: all except those that only a lookup, or a question not asked, calls for."""
+    """The points that completeness counts: those that a question calls for which was asked and needs no lookup.
+
+    A point of the key that no question of the script calls for is not owed: it belongs to a question of another script.
+    If no question says what it calls for, all points of the key are owed.
+    """
     owed: set[str] = set()
-    not_owed: set[str] = set()
     for turn in scenario.scripted_turns:
         lookup = rubric.rule(group_of(turn)).lookup_dependent
-        names = not_owed if lookup or turn.turn_id in unasked else owed
-        names.update(map(point_name, turn.required_points))
-    return tuple(p for p in scenario.all_required_points() if point_name(p) not in not_owed - owed)
+        if not lookup and turn.turn_id not in unasked:
+            owed.update(map(point_name, turn.required_points))
+    points = scenario.all_required_points()
+    if not any(turn.required_points for turn in scenario.scripted_turns):
+        return points
+    return tuple(point for point in points if point_name(point) in owed)
 
 
 def missing_points(conversation: AskedConversation, labels: Sequence[FinalClaim | Verdict]) -> tuple[str, ...]:
