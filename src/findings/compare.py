@@ -20,7 +20,7 @@ from .estimates import Estimated, estimate, key_coverage
 from .judge_agreement import SEED, judging
 from .pairs import PairedQuestions, System, by_system, pair_systems
 from .processes import collector_paused
-from .read_run import Findings, gather
+from .read_run import Findings, gather, gather_all
 from .rule_judge import run_notices
 
 ALPHA = 0.05
@@ -147,7 +147,9 @@ def compare_runs(
         raise InputError(f"Comparing judges takes two runs of the same transcripts, not {len(runs)}.")
     if len(runs) == 2 and (by == "judges" or same_transcripts(*runs)):
         return compare_judges(runs[0], runs[1])
-    found = [gather(run) for run in runs]
+    found = gather_all(runs)
+    if len(by_system(found)) < 2:  # of one target, only its runs can be compared
+        found = [gather(run) for run in runs]
     if len(by_system(found)) < 2:
         raise InputError("compare needs two targets, but there is only one. Give a run of several, or several runs.")
     noise = max((one.noise_floor for one in map(judging, found) if one.noise_floor is not None), default=None)

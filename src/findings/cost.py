@@ -7,6 +7,7 @@ the first real one is shown. Nothing here knows any provider's words.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
@@ -195,13 +196,21 @@ class CallTotals:
     errors: ErrorCounts = field(default_factory=dict)
 
 
-def read_calls(folder: Path, manifest: Manifest) -> CallTotals:
-    """Attempts, tokens, cost, times and errors by model; the target's calls are counted apart from the judges'."""
-    found = CallTotals()
+def read_calls(folder: Path, manifest: Manifest, others: Iterable[tuple[Path, Manifest]] = ()) -> CallTotals:
+    """Attempts, tokens, cost, times and errors by model; the target's calls are counted apart from the judges'.
+
+    `others`: further runs, whose calls are added.
+    """
+    found, rows = CallTotals(), dict[tuple[str, str], Spending]()
+    for run, of in ((folder, manifest), *others):
+        if (run / storage.JOURNAL).exists():
+            _read_journal(found, rows, run, of)
+    found.spending = sorted(rows.values(), key=lambda row: (PARTS.index(row.part), row.model))
+    return found
+
+
+def _read_journal(found: CallTotals, rows: dict[tuple[str, str], Spending], folder: Path, manifest: Manifest) -> None:
     path = folder / storage.JOURNAL
-    if not path.exists():
-        return found
-    rows: dict[tuple[str, str], Spending] = {}
     unanswered: dict[str, ErrorKey] = {}
     for line in hash_chain.ChainReader(path, storage.manifest_sha256(folder)):
         if not hash_chain.is_call(line.payload):
@@ -215,8 +224,6 @@ def read_calls(folder: Path, manifest: Manifest) -> CallTotals:
         _add(rows.setdefault((part, call.model), Spending(part, call.model)), call, manifest)
         times = found.times.get(call.model, CallTimes(call.started, call.started))
         found.times[call.model] = CallTimes(min(times.first, call.started), max(times.last, call.started))
-    found.spending = sorted(rows.values(), key=lambda row: (PARTS.index(row.part), row.model))
-    return found
 
 
 def _add(row: Spending, call: CallRecord, manifest: Manifest) -> None:

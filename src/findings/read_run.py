@@ -7,11 +7,12 @@ trials. The hash chain is checked on the way.
 
 from __future__ import annotations
 
+import re
 import tomllib
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import zip_longest
 from pathlib import Path
 from typing import Any, BinaryIO, Literal, NamedTuple
@@ -25,6 +26,7 @@ from ..records.base import severity_rank
 from ..records.model_name import is_person, is_version_of, names_another, split_name
 from ..schemas import GroupRule, JudgeFailure, Manifest, RunPlan, TrialResult, Verdict
 from ..store import hash_chain
+from ..store.strict_json import fingerprint
 from ..trials.missing import has_scores
 from ..trials.row import NOT_RECORDED, OPEN_TIE, ClaimCount, Row, claim_counts, is_open_tie, row_of
 from ..trials.split_codes import NO_KEYS, Keys, keys_of, split_codes
@@ -78,11 +80,21 @@ class Example(NamedTuple):
     trial_id: str
 
 
+class PooledRun(NamedTuple):
+    """A run whose trials count as further repeats of another's."""
+
+    folder: Path
+    before: int
+    """Repeats that come before its own."""
+
+
 class Place(NamedTuple):
     """Where a line is in results.jsonl, in bytes."""
 
     offset: int
     length: int
+    of: PooledRun | None = None
+    """None: it is in the run's own file."""
 
 
 Verifiers = tuple[str, ...]
@@ -145,11 +157,19 @@ class Findings:
     head: str = hash_chain.GENESIS
     sealed: bool = False
     """Whether the run is complete."""
+    pooled_as: PooledRun | None = None
+    """While a run is read whose trials are pooled with another's."""
+    others: tuple[Findings, ...] = ()
+    """The runs that are pooled with this one. The plan in the manifest then has the repeats of all."""
 
     @cached_property
     def calls(self) -> CallTotals:
         """From the journal, which is read once."""
-        return read_calls(self.folder, self.manifest)
+        return read_calls(self.folder, self.manifest, [(one.folder, one.manifest) for one in self.others])
+
+    @property
+    def run_ids(self) -> tuple[str, ...]:
+        return tuple(one.manifest.run_id for one in (self, *self.others))
 
     @cached_property
     def errors(self) -> tuple[CallError, ...]:
@@ -218,17 +238,36 @@ class Findings:
 
     def decoded(self, trial_ids: Iterable[str], decode: Callable[[bytes], TrialResult]) -> Iterator[TrialResult]:
         """These trials one by one, read from disk and decoded as the caller needs them."""
-        path = self.folder / storage.RESULTS
-        file: BinaryIO | None = None
+        files: dict[Path, BinaryIO] = {}
         try:
             for trial_id in trial_ids:
-                file = file or path.open("rb")  # without any trial, there may be no file
                 place = self.places[trial_id]
-                file.seek(place.offset)
-                yield _decoded(path, trial_id, file.read(place.length), decode)
+                path = (place.of.folder if place.of else self.folder) / storage.RESULTS
+                if path not in files:  # without any trial, there may be no file
+                    files[path] = path.open("rb")
+                files[path].seek(place.offset)
+                line = files[path].read(place.length)
+                yield _decoded(path, trial_id, line, partial(_decode_renamed, decode, place.of))
         finally:
-            if file:
+            for file in files.values():
                 file.close()
+
+
+_TRIAL_ID = re.compile(rb'("trial_id":"[^"\\]*\.r)(\d+)(")')
+_REPETITION = re.compile(rb'("repetition":)(\d+)()')
+
+
+def _renamed(payload: bytes, run: PooledRun | None) -> bytes:
+    """A result with the repetition that it has among pooled runs."""
+    if run is None:
+        return payload
+    for number in (_TRIAL_ID, _REPETITION):
+        payload = number.sub(lambda found: b"%s%d%s" % (found[1], int(found[2]) + run.before, found[3]), payload, 1)
+    return payload
+
+
+def _decode_renamed(decode: Callable[[bytes], TrialResult], run: PooledRun | None, payload: bytes) -> TrialResult:
+    return decode(_renamed(payload, run))
 
 
 def _decoded(path: Path, trial_id: str, line: bytes, decode: Callable[[bytes], TrialResult]) -> TrialResult:
@@ -272,9 +311,9 @@ def group_rules(plan: RunPlan) -> dict[tuple[str, str], GroupRule]:
 
 
 @collector_paused()
-def gather(folder: Path, manifest: Manifest | None = None) -> Findings:
+def gather(folder: Path, manifest: Manifest | None = None, *, pooled_as: PooledRun | None = None) -> Findings:
     """Read a run's results, complete or not. A broken hash chain, or a seal that does not fit, is an IntegrityError."""
-    found = Findings(folder, manifest or storage.read_manifest(folder))
+    found = Findings(folder, manifest or storage.read_manifest(folder), pooled_as=pooled_as)
     plan = found.manifest.plan
     found.services = {name: Service(api_id) for name, api_id in plan.api_ids.items()}
     found.rules = group_rules(plan)
@@ -296,6 +335,76 @@ def gather(folder: Path, manifest: Manifest | None = None) -> Findings:
     return found
 
 
+_APART = ("folder", "manifest", "rules", "closed", "keys", "head", "sealed", "pooled_as", "others")
+
+
+def gather_all(folders: Sequence[Path]) -> list[Findings]:
+    """Read runs; those of one study are pooled, each counting as further repeats of the first."""
+    manifests = [storage.read_manifest(folder) for folder in folders]
+    studies: dict[str, list[int]] = {}
+    seen: set[tuple[str, str]] = set()
+    for place, (folder, manifest) in enumerate(zip(folders, manifests, strict=True)):
+        results = folder / storage.RESULTS
+        run = manifest.run_id, storage.file_sha256(results) if len(folders) > 1 and results.exists() else ""
+        study = None if run in seen else study_of(manifest)
+        studies.setdefault(study or f"run {place}", []).append(place)
+        seen.add(run)
+    return [_pooled([(folders[one], manifests[one]) for one in places]) for places in studies.values()]
+
+
+def study_of(manifest: Manifest) -> str | None:
+    """A fingerprint of what two runs must share to be pooled: all of the plan but seed and repeats.
+
+    None: it is a part of a study, or its replies are not its own, so that it is no repeat of another run.
+    """
+    plan = manifest.plan
+    if manifest.transcripts or manifest.shard or any(plan.settings_of(target).recorded for target in plan.targets):
+        return None
+    return fingerprint([manifest.format, _compared(plan)])
+
+
+def why_apart(one: Findings, two: Findings) -> str:
+    """Why two runs are not pooled."""
+    if set(one.run_ids) & set(two.run_ids) and set(one.head.split(", ")) & set(two.head.split(", ")):
+        return "they are the same run"
+    if study_of(one.manifest) is None or study_of(two.manifest) is None:
+        return "one of them is a part of a study, or judges replies that were recorded before"
+    before, after = ({"format": of.manifest.format, **_compared(of.manifest.plan)} for of in (one, two))
+    names = [name.replace("_", " ") for name in {**before, **after} if before.get(name) != after.get(name)]
+    return f"they differ in {', '.join(names)}"
+
+
+def _compared(plan: RunPlan) -> dict[str, Any]:
+    kept = plan.model_dump(mode="json", exclude={"seed", "repeats"})
+    return {**kept, "scenarios": [{**one, "path": ""} for one in kept["scenarios"]]}
+
+
+def _pooled(runs: Sequence[tuple[Path, Manifest]]) -> Findings:
+    (folder, manifest), *others = runs
+    found, before = gather(folder, manifest), manifest.plan.repeats
+    read = []
+    for folder, own in others:
+        other = gather(folder, own, pooled_as=PooledRun(folder, before))
+        before += own.plan.repeats
+        other.dollars.costs = {}
+        for name in set(vars(other)) - {*_APART, "services"}:
+            setattr(found, name, joined(getattr(found, name), getattr(other, name)))
+        joined(found.services, other.services)
+        found.sealed = found.sealed and other.sealed
+        found.head = f"{found.head}, {other.head}"
+        read.append(other)
+    if read:
+        found.others = tuple(read)
+        found.manifest = manifest.model_copy(update={"plan": manifest.plan.model_copy(update={"repeats": before})})
+        for examples in found.examples.values():
+            examples.sort(key=lambda one: -one.severity)
+            del examples[EXAMPLES:]
+        found.review.sort()
+        found.marked.sort()
+        del found.review[REVIEWS_SHOWN:], found.marked[MARKED_SHOWN:]
+    return found
+
+
 def _read_in_parts(found: Findings, path: Path) -> bool:
     """Read a large file in several processes; whether it was done."""
     parts = read_in_parts(path, lambda lines: _read_part(found, lines))
@@ -308,19 +417,19 @@ def _read_in_parts(found: Findings, path: Path) -> bool:
 
 def _read_part(empty: Findings, lines: Iterator[hash_chain.ChainedLine]) -> dict[str, Any]:
     """What is found in some of a run's lines: the fields of `Findings` that lines add to."""
-    part = Findings(empty.folder, empty.manifest, keys=empty.keys, closed=empty.closed)
+    part = Findings(empty.folder, empty.manifest, keys=empty.keys, closed=empty.closed, pooled_as=empty.pooled_as)
     part.dollars.costs = empty.dollars.costs
     for line in lines:
         _add(part, line)
     part.dollars.costs = {}
-    told = {"folder", "manifest", "rules", "closed", "keys", "head", "sealed"}
-    return {name: value for name, value in vars(part).items() if name not in told}
+    return {name: value for name, value in vars(part).items() if name not in _APART}
 
 
 def _add(found: Findings, raw: hash_chain.ChainedLine) -> None:
     try:
-        line = decode(raw.payload)
-        split = split_codes(line, raw.payload, found.keys)
+        payload = _renamed(raw.payload, found.pooled_as)
+        line = decode(payload)
+        split = split_codes(line, payload, found.keys)
     except msgspec.ValidationError as error:
         path = found.folder / storage.RESULTS
         raise IntegrityError(f"{path}, line {raw.number}: this version cannot read the result ({error}).") from None
@@ -336,7 +445,7 @@ def _add(found: Findings, raw: hash_chain.ChainedLine) -> None:
     found.audit.add(line, found.manifest.plan.judges_of(line.target.name).verifiers)
     _add_review(found, line)
     found.dollars.add(line)
-    found.places[line.trial_id] = Place(raw.offset, raw.length)
+    found.places[line.trial_id] = Place(raw.offset, raw.length, found.pooled_as)
     _remember(found, line)
 
 

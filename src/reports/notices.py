@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from itertools import combinations
 
+from ..findings.read_run import why_apart
 from ..findings.review import is_review
 from ..findings.rule_judge import offline_notices, one_model_notices
 from ..records.target import KIND_NAMES
@@ -26,6 +28,11 @@ def notices_of(runs: Runs) -> Iterator[Notice]:
     """All notices; one that does not hold for all runs names its runs."""
     if not runs.runs:
         yield Notice(read_sections.line("notices", "no_run"), urgent=True)
+    for one, two in combinations(runs.runs, 2):
+        shared = [target for target in one.found.plan_targets if target in two.found.plan_targets]
+        if shared:
+            why = why_apart(one.found, two.found)
+            yield Notice(read_sections.line("notices", "apart", one=one, two=two, shared=shared, why=why), urgent=True)
     by_notice: dict[Notice, list[str]] = {}
     for run in runs.runs:
         for notice in _of_run(run):

@@ -109,7 +109,7 @@ def _with_numbers(name: str) -> Iterator[str]:
 def runs_of(findings: Sequence[Findings], judgings: Sequence[Judging | None]) -> Runs:
     names: list[str] = []
     for found in findings:
-        name = found.manifest.run_id
+        name = " + ".join(found.run_ids)
         names.append(next(one for one in _with_numbers(name) if one not in names))
     runs = tuple(ReportedRun(*one) for one in zip(findings, judgings, names, strict=True))
     series: list[ReportedTarget] = []

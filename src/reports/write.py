@@ -11,7 +11,7 @@ from typing import Any, TextIO, TypeVar
 from .. import storage
 from ..findings.judge_agreement import Judging, judging, read_check
 from ..findings.processes import Piece, collector_paused, in_processes, process_count
-from ..findings.read_run import Findings, gather
+from ..findings.read_run import Findings, gather_all
 from . import links
 from .charts import renderer, svg
 from .checklist import ChecklistName, checklists, chosen_checklists, file_name
@@ -68,7 +68,7 @@ def write_report(
 ) -> list[Path]:
     """What `api.findings.report` writes. Files of an earlier report are replaced, but none that was changed since."""
     lists = chosen_checklists(checklist) if checklist else ()
-    findings = [gather(run) for run in runs]
+    findings = gather_all(runs)
     require_report_folder(out, evidence=evidence)
     check = read_check(judge_check) if judge_check else None
     judgings = [judging(found, check) for found in findings]
