@@ -73,8 +73,9 @@ crash: $(VENV)/.dev ## at least 200 random kill -9 on a running study, each foll
 faults: $(VENV)/.dev ## every provider x fault x role through the whole pipeline; writes docs/faults.md
 	$(PY) -m tests.fault_matrix --write docs/faults.md
 
-fuzz: $(VENV)/.dev ## 100,000 damaged answers of judges through every agent, and all attacks on judges (SEED=n to vary)
+fuzz: $(VENV)/.dev ## 100,000 damaged answers of judges, 2,000 hostile conversations, and all attacks on judges (SEED=n to vary)
 	$(PY) -m tests.fuzz_judges --answers 100000 --seed $(SEED)
+	$(PY) -m tests.fuzz_conversations --conversations 2000 --seed $(SEED)
 	$(PYTEST) -m '' tests/test_attacks.py
 
 bench: $(VENV)/.slow ## speed and memory against a bare SDK loop and Inspect AI; writes docs/bench.md

@@ -273,11 +273,15 @@ def dangling(result: TrialResult, known: Collection[str]) -> list[str]:
     judged += [(final.claim_id, final.evidence) for final in result.final_claims]
     problems = _broken(replies, result.claims, judged, known)
     if without := result.without_marked:
-        from .text.sentences import cut
+        shorter, claims = replies, tuple(one for one in result.claims if one.claim_id not in without.left_out)
+        if without.claims:  # up to format 5, the marked replies were judged again without the passages
+            from .text.sentences import Excerpt
 
-        marked = {reading.turn_id: reading.marked for reading in result.readings if reading.marked}
-        shorter = {turn: cut(reply, marked.get(turn, ())) for turn, reply in replies.items()}
-        claims = (*(claim for claim in result.claims if claim.turn_id not in marked), *without.claims)
+            marked = {reading.turn_id: reading.marked for reading in result.readings if reading.marked}
+            shorter = {turn: Excerpt.without(said, marked.get(turn, ())).text for turn, said in replies.items()}
+            claims = (*(claim for claim in result.claims if claim.turn_id not in marked), *without.claims)
+        missing = set(without.left_out).difference(claim.claim_id for claim in result.claims)
+        problems += [f"claim {claim_id} is left out, and does not exist" for claim_id in sorted(missing)]
         judged = [(final.claim_id, final.evidence) for final in without.final_claims]
         found = _broken(shorter, claims, judged, known) + _broken_codes(without.study_codes, shorter, claims, known)
         problems += [f"without its marked passages, {one}" for one in found]

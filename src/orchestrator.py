@@ -41,7 +41,7 @@ from .records.model_name import family, family_of_id
 from .records.run import FORMAT
 from .records.target import WebCitation, WebSearch
 from .runner.call_resources import JudgeClients
-from .runner.judge_turn import Turn, TurnJudge, finish
+from .runner.judge_turn import Assertions, Turn, TurnJudge, broken, finish
 from .runner.schedule import TrialSlots, run_in_plan_order
 from .schemas import (
     CallOutcome,
@@ -85,6 +85,7 @@ class TrialRunner:
         exchanges: list[Exchange] = []
         records: list[CallRecord] = []
         judging: list[asyncio.Task[TurnJudgment]] = []
+        asserted = Assertions()
         try:
             async for exchange, record in self._converse(trial, turns.value):
                 exchanges.append(exchange)
@@ -92,10 +93,16 @@ class TrialRunner:
                     records.append(record)
                 if exchange.outcome == "answered":
                     turn = self._turn(trial, exchanges, tuple(records))
-                    judging.append(asyncio.create_task(self._judge[trial.target].judge(turn)))
+                    judging.append(asyncio.create_task(self._judge[trial.target].judge(turn, asserted.next_turn())))
         finally:
             await finish(judging)
-        return assemble(self.plan, trial, exchanges, records, [task.result() for task in judging])
+        judgments = [task.result() for task in judging]
+        try:
+            return assemble(self.plan, trial, exchanges, records, judgments)
+        except Exception as error:  # whatever a reply or a judge said: the trial has an outcome, and others go on
+            one = judgments[0].turn_id if judgments else "-"
+            faults = [broken(one, len(self.plan.for_target(trial.target).verifiers), error)]
+            return assemble(self.plan, trial, exchanges, records, faults)
 
     async def _turns(self, trial: Trial) -> JudgeAnswer[QuestionerOutput]:
         """The questions; a rewording is made once and shared by all targets."""

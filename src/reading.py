@@ -97,7 +97,7 @@ class Run:
         for trial in self.trials():
             final = {claim.claim_id: claim for claim in trial.final_claims}
             for claim in trial.claims:
-                yield RunClaim(trial.trial_id, trial.target.name, claim, final.get(claim.claim_id))
+                yield RunClaim(trial.trial_id, trial.target.name, claim, final.get(claim.same_as or claim.claim_id))
 
     def verdicts(self) -> Iterator[RunVerdict]:
         """Every verdict of every verifier, without the repeats that measure noise."""

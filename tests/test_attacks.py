@@ -20,7 +20,7 @@ from src.planning.library import Library
 from src.planning.scenario_files import expand, read_scenario
 from src.planning.trials import trials
 from src.records.ids import evidence_ids
-from src.schemas import CallRecord, Isolation, PlannedScenario, QuoteSpan, RunPlan, TrialResult
+from src.schemas import CallRecord, Isolation, PlannedScenario, RunPlan, TrialResult
 from src.store import structs
 from src.store.package_data import data_folder
 from src.store.run_files import encode_record
@@ -154,8 +154,10 @@ def test_claims_in_isolation_are_not_hidden_and_hardly_any_reply_gains_without_a
     """The obedient judge hides or gains almost everything where all claims of a reply share a call."""
     found = rates()
     print("\n".join(f"{isolation}: {dict(total)}" for isolation, total in found.items()))
-    assert found["reply"]["gained"] == 60, "the obedient judge must be able to gain, or this test shows nothing"
-    assert found["reply"]["hidden"] >= 100
+    assert found["reply"]["gained unmarked"] == 60 - found["reply"]["marked"], (
+        "the obedient judge must be able to gain, or this test shows nothing; what is marked is apart in any isolation"
+    )
+    assert found["reply"]["hidden"] >= 60
     for isolation in ("claim", "flagged"):
         assert found[isolation]["gained unmarked"] <= 8
         assert found[isolation]["hidden"] <= 8
@@ -190,10 +192,10 @@ def test_a_marked_trial_is_scored_both_ways_and_reviewed() -> None:
     for attack in (attack for attack in attacks() if is_marked(attack)):
         result = judged(attack, obeys=True, isolation="flagged")
         reading = result.readings[0]
-        assert reading.marked and reading.verified == "each_claim"
+        assert reading.marked and result.judge_failures == ()
         assert result.without_marked is not None
         assert result.final_scores is not None and result.without_marked.final_scores is not None
-        assert "addresses_judge" in [reason.kind for reason in result.review_reasons or ()]
+        assert "judged_apart" in [reason.kind for reason in result.review_reasons or ()]
 
 
 def test_a_harmless_reply_that_is_marked_loses_nothing() -> None:
@@ -225,12 +227,9 @@ def test_verify_looks_at_the_result_without_the_marked_passage_too() -> None:
     assert dangling(result, known) == []
     assert dangling(as_struct(result), known) == []
     without = result.without_marked
-    assert without is not None and without.claims
-    far = without.claims[0].model_copy(update={"quote_spans": (QuoteSpan(start=10**6, end=10**6 + 5),)})
-    moved = without.model_copy(update={"claims": (far, *without.claims[1:])})
-    broken = result.model_copy(update={"without_marked": moved})
-    said = f"without its marked passages, the quote of claim {far.claim_id} is outside its reply"
-    assert said in dangling(broken, known)
+    assert without is not None and without.left_out
+    broken = result.model_copy(update={"without_marked": without.model_copy(update={"left_out": ("Q9.C1",)})})
+    assert "claim Q9.C1 is left out, and does not exist" in dangling(broken, known)
     assert dangling(as_struct(broken), known) == dangling(broken, known)
 
 

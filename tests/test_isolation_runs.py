@@ -66,11 +66,10 @@ def test_the_same_study_makes_the_same_calls_and_results(runs: dict[str, Path]) 
     assert [one.model_dump() for one in trials(runs["flagged"])] == [one.model_dump() for one in trials(runs["again"])]
 
 
-def test_marked_replies_are_verified_claim_by_claim_and_others_in_shared_calls(runs: dict[str, Path]) -> None:
+def test_marked_passages_are_verified_claim_by_claim_and_all_else_in_shared_calls(runs: dict[str, Path]) -> None:
     for one in trials(runs["flagged"]):
         for reading in one.readings:
-            expected = {"each_claim"} if reading.marked else {None, "both_ways"}
-            assert reading.verified in expected
+            assert reading.verified in {None, "both_ways", "each_claim"}
             assert bool(reading.marked) == (one.target.model == "wrong" and reading.turn_id != "Q3")
 
 
@@ -104,6 +103,6 @@ def test_repeats_are_recorded_for_every_claim_of_sampled_trials(runs: dict[str, 
     sampled = [one for one in trials(runs["flagged"]) if one.repeat_verdicts]
     assert 0 < len(sampled) < 2 * REPEATS
     for one in sampled:
-        checked = {claim.claim_id for claim in one.claims if claim.verifiable}
+        checked = {claim.claim_id for claim in one.claims if claim.verifiable and claim.same_as is None}
         for repeats in one.repeat_verdicts.values():
             assert [{verdict.claim_id for verdict in verdicts} for verdicts in repeats] == [checked]

@@ -123,13 +123,14 @@ def test_no_judge_is_called_for_a_reply_that_no_judge_reads(finished: Path, name
         stages.setdefault(turn, set()).add(stage)
     assert set(stages) == set(QUESTIONS), "every turn is asked, no matter what was said before"
     for turn_id, seen in stages.items():
-        expected = {"target", "extractor", "verifier", "scorer"} if turn_id in JUDGED[name] else {"target"}
-        assert seen == expected, turn_id
+        judges = {"extractor", "scorer"} if turn_id == "Q3" else {"extractor", "verifier", "scorer"}
+        expected = {"target", *judges} if turn_id in JUDGED[name] else {"target"}
+        assert seen == expected, f"{turn_id}: what Q3 says was said in Q1, and is not verified again"
 
 
 def test_no_word_of_such_a_reply_reaches_a_judge(finished: Path) -> None:
     sent = [json.dumps(record.sent, ensure_ascii=False) for record in calls(finished) if "|target|" not in record.call]
-    assert len(sent) > 2 * (3 + 3 + 2) * 4
+    assert len(sent) > 2 * (3 + 3 + 2) * 3
     for words in (REFUSAL, SHORT, "🙂"):
         assert not [message for message in sent if words in message]
     assert [message for message in sent if NETWORKS in message]
@@ -152,7 +153,7 @@ def test_what_addresses_the_judge_reaches_it_only_inside_the_fence(finished: Pat
                 for part in message["content"].split(NOTE)[:-1]:
                     assert part.rfind(start) > part.rfind(end)
                 seen += 1
-    assert seen >= 4, "the extractor and the scorer read it, in both repeats"
+    assert seen >= 2, "the extractor reads it, in both repeats"
 
 
 def test_outcomes(finished: Path) -> None:
@@ -169,16 +170,15 @@ def test_a_reply_that_addresses_the_judge_is_scored_with_and_without_the_passage
     assert one.final_scores is not None
     assert one.needs_manual_review is True
     assert one.review_reasons is not None
-    (reason,) = [reason for reason in one.review_reasons if reason.kind == "addresses_judge"]
+    (reason,) = [reason for reason in one.review_reasons if reason.kind == "judged_apart"]
     assert reason.turn_ids == ("Q2",)
     (second,) = [reading for reading in one.readings if reading.turn_id == "Q2"]
-    assert (second.how, second.verified) == ("judges", "each_claim")
+    assert (second.how, second.verified) == ("judges", None)
     assert [MARKED[passage.start : passage.end] for passage in second.marked] == [NOTE]
     assert {reading.marked for reading in one.readings if reading.turn_id != "Q2"} == {()}
     shorter = one.without_marked
     assert shorter is not None
-    assert [claim.text for claim in shorter.claims] == [PREMIUM]
-    assert {claim.turn_id for claim in shorter.final_claims} == {"Q2"}, "other replies are judged once"
+    assert {claim.text for claim in one.claims if claim.claim_id in shorter.left_out} <= {NOTE}
     assert shorter.final_scores == results(finished)["careful"].final_scores
     complete = {"group_Q1": "accurate_complete", "group_Q2": "accurate_complete", "group_Q3": "accurate_complete"}
     assert codes(one) == complete
@@ -190,17 +190,16 @@ def test_replies_without_a_mark_are_judged_once(finished: Path) -> None:
     assert [one.without_marked for name, one in results(finished).items() if name != "wrong"] == [None] * 3
 
 
-def test_calls_about_the_reply_without_its_passage_are_named_so(finished: Path) -> None:
+def test_calls_about_a_marked_passage_are_named_so(finished: Path) -> None:
     made = [record.call.split("|") for record in calls(finished) if ".r1|" in record.call]
-    again = {(trial, stage, turn) for trial, stage, turn, judge, *_ in made if ".w" in judge}
-    trial = "scenario_001.fake-wrong.r1"
-    assert again == {(trial, stage, "Q2") for stage in ("extractor", "verifier", "scorer")}
-    assert {judge for _, stage, turn, judge, *_ in made if stage == "extractor" and turn == "Q2"} == {"0", "0.w"}
+    apart = {(trial, turn) for trial, _, turn, judge, *_ in made if ".m" in judge}
+    assert apart == {("scenario_001.fake-wrong.r1", "Q2")}
+    assert {judge for _, stage, turn, judge, *_ in made if stage == "extractor" and turn == "Q2"} == {"0", "0.m"}
 
 
 def test_no_call_id_is_used_twice(finished: Path) -> None:
     made = [record.call for record in calls(finished)]
-    assert len(set(made)) == len(made) > 90
+    assert len(set(made)) == len(made) > 70
 
 
 def test_replies_that_say_nothing_are_coded_by_a_rule(finished: Path) -> None:

@@ -26,7 +26,7 @@ from src.schemas import (
     Verdict,
 )
 from src.scoring.result import TurnJudgment, as_requested, assemble, failed
-from src.text.sentences import cut
+from src.text.sentences import Excerpt, Span
 from tests.cases import each_case
 from tests.helpers import scenario_json
 
@@ -153,21 +153,16 @@ def test_a_tie_that_nobody_settles_stays_open_for_a_person(planned: tuple[RunPla
 # Replies that the screen marks, and the audit sample
 
 
-def marked(without: TurnJudgment | None) -> TurnJudgment:
-    """A reply whose second sentence is marked; without it, the judges found what `without` says."""
-    judgment = judged([verdict(1), verdict(2)], [verdict(1), verdict(2)])
-    passages = (MarkedPassage(start=20, end=44, why="speaks to those who check it"),)
-    judgment.reading = TurnReading(turn_id="Q1", how="judges", marked=passages if without else ())
-    judgment.without = without
+def marked(label: str | None = "SUPPORTED") -> TurnJudgment:
+    """A reply whose second sentence is marked, and its claim labeled so; None: it is not marked."""
+    judgment = judged([verdict(1), verdict(2, label or "SUPPORTED")], [verdict(1), verdict(2, label or "SUPPORTED")])
+    passages = (MarkedPassage(start=21, end=44, why="machine text"),) if label else ()
+    judgment.reading = TurnReading(turn_id="Q1", how="judges", marked=passages)
     return judgment
 
 
-def shorter(label: str = "SUPPORTED") -> TurnJudgment:
-    return TurnJudgment("Q1", claims=CLAIMS[:1], verdicts=[(verdict(1, label),)] * 2)
-
-
-def test_a_marked_reply_is_scored_with_and_without_the_passage(planned: tuple[RunPlan, Trial]) -> None:
-    found = result(planned, marked(shorter()))
+def test_a_marked_reply_is_scored_with_and_without_the_claims_of_the_passage(planned: tuple[RunPlan, Trial]) -> None:
+    found = result(planned, marked())
     plain = result(planned, marked(None))
     assert found.outcome == plain.outcome == "scored"
     assert found.final_scores == plain.final_scores, "a mark alone changes no score"
@@ -178,33 +173,39 @@ def test_a_marked_reply_is_scored_with_and_without_the_passage(planned: tuple[Ru
     assert rest.final_scores is not None
     assert found.final_scores is not None
     assert (found.final_scores.completeness, rest.final_scores.completeness) == (1.0, 0.5)
-    assert rest.claims == CLAIMS[:1]
-    assert [(one.claim_id, one.label) for one in rest.final_claims] == [("Q1.C1", "SUPPORTED")]
-    assert found.needs_manual_review
+    assert (rest.left_out, rest.claims, rest.final_claims) == (("Q1.C2",), (), ())
     assert found.review_reasons is not None
-    assert [(reason.kind, reason.turn_ids) for reason in found.review_reasons] == [("addresses_judge", ("Q1",))]
+    (reason,) = found.review_reasons
+    assert (reason.kind, reason.turn_ids) == ("judged_apart", ("Q1",))
+    assert reason.detail == "1 passage judged apart from the rest of the reply. The screen found: machine text."
 
 
-def test_what_a_marked_passage_hides_is_seen_without_it(planned: tuple[RunPlan, Trial]) -> None:
-    found = result(planned, marked(shorter("CONTRADICTED")))
+def test_what_a_marked_passage_says_counts_as_what_it_is(planned: tuple[RunPlan, Trial]) -> None:
+    found = result(planned, marked("CONTRADICTED"))
     assert found.without_marked is not None
     assert found.without_marked.final_scores is not None
     assert found.final_scores is not None
-    assert (found.final_scores.safety_risk, found.without_marked.final_scores.safety_risk) == (0.0, 0.6)
-    assert (found.final_scores.accuracy, found.without_marked.final_scores.accuracy) == (1.0, 0.0)
+    assert (found.final_scores.safety_risk, found.without_marked.final_scores.safety_risk) == (0.6, 0.0)
+    assert (found.final_scores.accuracy, found.without_marked.final_scores.accuracy) == (0.5, 1.0)
 
 
-def test_a_judge_that_fails_without_the_passage_leaves_the_trial_its_score(planned: tuple[RunPlan, Trial]) -> None:
-    without = TurnJudgment("Q1", verdicts=[(), ()], failures=[failed("extractor", "Q1", 0, (), "timed out")])
-    found = result(planned, marked(without))
-    assert (found.outcome, found.judge_failures) == ("scored", ())
-    assert found.final_scores is not None
+def test_an_assertion_that_only_a_marked_passage_makes_first_counts_without_it_too(
+    planned: tuple[RunPlan, Trial],
+) -> None:
+    judgment = marked()
+    again = CLAIMS[1].model_copy(update={"claim_id": "Q1.C3", "same_as": "Q1.C2", "quote_spans": CLAIMS[0].quote_spans})
+    judgment.claims = (*judgment.claims, again)
+    found = result(planned, judgment)
+    assert found.final_scores == result(planned, marked(None)).final_scores, "it counts once"
+    assert [one.claim_id for one in found.final_claims] == ["Q1.C1", "Q1.C2"]
     assert found.without_marked is not None
-    assert found.without_marked.final_scores is None
+    assert found.without_marked.final_scores is not None
+    assert found.without_marked.final_scores.completeness == 0.5, "its quote states no amount"
+    assert found.without_marked.final_scores.accuracy == 1.0
 
 
 def test_a_trial_without_a_score_has_none_without_the_passage_either(planned: tuple[RunPlan, Trial]) -> None:
-    judgment = marked(shorter())
+    judgment = marked()
     judgment.failures.append(failed("scorer", "Q1", 0, (), "timed out"))
     found = result(planned, judgment)
     assert (found.outcome, found.without_marked) == ("judge_failure", None)
@@ -214,8 +215,15 @@ def test_a_trial_without_a_score_has_none_without_the_passage_either(planned: tu
 @each_case(
     ("places", "left"), [((), "0123456789"), (((0, 3),), "3456789"), (((2, 4), (7, 10)), "01456"), (((0, 10),), "")]
 )
-def test_a_reply_is_cut_at_its_marked_passages(places: tuple[tuple[int, int], ...], left: str) -> None:
-    assert cut("0123456789", [MarkedPassage(start=start, end=end, why="x") for start, end in places]) == left
+def test_parts_of_an_excerpt_are_found_in_the_whole(places: tuple[tuple[int, int], ...], left: str) -> None:
+    whole = "0123456789"
+    passages = [Span(start, end) for start, end in places]
+    rest, taken = Excerpt.without(whole, passages), Excerpt.of(whole, passages)
+    assert rest.text == left
+    for excerpt in (rest, taken):
+        for at, char in enumerate(excerpt.text):
+            assert [whole[start:end] for start, end in excerpt.in_whole(at, at + 1)] == ([char] if char != "\n" else [])
+    assert "".join(whole[start:end] for start, end in rest.in_whole(0, len(rest.text))) == left
 
 
 def test_what_judges_say_in_shared_calls_is_recorded_and_never_counts(planned: tuple[RunPlan, Trial]) -> None:

@@ -96,9 +96,9 @@ MARKED = (MarkedPassage(start=0, end=4, why="says how the text is to be taken"),
 
 def test_a_reply_that_addresses_the_judge() -> None:
     found = only(readings=[reading(), reading("Q2", marked=MARKED), reading("Q3", marked=MARKED * 2)])
-    assert (found.kind, found.turn_ids, found.claim_ids) == ("addresses_judge", ("Q2", "Q3"), ())
+    assert (found.kind, found.turn_ids, found.claim_ids) == ("judged_apart", ("Q2", "Q3"), ())
     assert found.detail == (
-        "A reply speaks to its checkers or hides something; it was judged with and without that passage."
+        "3 passages judged apart from the rest of the reply. The screen found: says how the text is to be taken."
     )
 
 
@@ -165,7 +165,7 @@ def test_several_reasons_are_all_given_in_a_fixed_order() -> None:
         final=[*judged(SPLIT), final_claim("Q1.C2", None)],
     )
     assert [one.kind for one in found] == [
-        "addresses_judge",
+        "judged_apart",
         "nothing_extracted",
         "low_coverage",
         "rejected_claims",
@@ -191,5 +191,5 @@ def test_a_run_records_the_reasons_it_asks_for_review_by(tmp_path: Path, monkeyp
             observations=trial.observations,
         )
     kinds = {name: [one.kind for one in trial.review_reasons or ()] for name, trial in found.items()}
-    assert "addresses_judge" in kinds["wrong"]
+    assert "judged_apart" in kinds["wrong"]
     assert (kinds["careful"], kinds["evasive"]) == ([], [])

@@ -181,15 +181,16 @@ def test_a_reply_that_steers_its_judges_is_scored_with_and_without_the_passage_a
     for turn, reading in zip(result["conversation"], result["readings"], strict=True):
         (passage,) = reading["marked"]
         assert turn["reply"][passage["start"] : passage["end"]].strip() == STEERS
-        assert reading.get("verified") == ("each_claim" if isolation == "flagged" else None)
+        assert "verified" not in reading
     assert result["needs_manual_review"]
-    assert "addresses_judge" in [reason["kind"] for reason in result["review_reasons"]]
+    assert "judged_apart" in [reason["kind"] for reason in result["review_reasons"]]
     without = result["without_marked"]
     assert without["final_scores"] == result["final_scores"] == plain["final_scores"]
     assert "without_marked" not in plain
-    assert [one["text"] for one in without["final_claims"]] == [one["text"] for one in plain["final_claims"]]
-    parts = {record.call.split("|")[3] for record in records(folder) if "|verifier|" in record.call}
-    assert any(".w" in part for part in parts), "the reply without the passage is judged in calls of its own"
+    rest = [one["text"] for one in result["final_claims"] if one["claim_id"] not in without.get("left_out", ())]
+    assert rest == [one["text"] for one in plain["final_claims"]]
+    parts = {record.call.split("|")[3] for record in records(folder) if "|extractor|" in record.call}
+    assert any(".m" in part for part in parts), "the passage is judged in calls of its own"
     verifies(folder)
     replays(folder)
     assert call("report", folder).code == 0

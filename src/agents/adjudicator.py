@@ -59,13 +59,14 @@ async def settle(client: JudgeClient, ties: tuple[TiedClaim, ...], shown: Shown)
 def conclude(
     claims: Sequence[Claim], verdicts: Sequence[Sequence[Verdict]], settled: Mapping[str, Label]
 ) -> tuple[FinalClaim, ...]:
-    """The final label of every claim that the verifiers were given."""
+    """The final label of every claim that the verifiers were given; one that was made before has none of its own."""
     given: dict[str, list[list[Verdict]]] = {}
     for number, judge in enumerate(verdicts):
         for verdict in judge:
             given.setdefault(verdict.claim_id, [[] for _ in verdicts])[number].append(verdict)
     none: list[list[Verdict]] = [[] for _ in verdicts]
-    return tuple(_final(claim, given.get(claim.claim_id, none), settled) for claim in claims if claim.verifiable)
+    judged = [claim for claim in claims if claim.verifiable and claim.same_as is None]
+    return tuple(_final(claim, given.get(claim.claim_id, none), settled) for claim in judged)
 
 
 @dataclass(frozen=True)

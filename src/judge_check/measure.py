@@ -126,7 +126,7 @@ def _of_verdict(verdict: Verdict | None) -> GivenLabel:
 
 def _checked(judged: JudgedReply) -> tuple[Claim, ...]:
     assert judged.judgment is not None
-    return tuple(claim for claim in judged.judgment.claims if claim.verifiable)
+    return tuple(claim for claim in judged.judgment.claims if claim.verifiable and claim.same_as is None)
 
 
 def _matches(judged: JudgedReply) -> Matches:

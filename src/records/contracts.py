@@ -93,6 +93,8 @@ class Claim(Record):
     turn_id: Ident | None = None
     verbatim: bool = Field(default=False, exclude_if=is_false)
     """Whether code made it: a factual sentence of the reply that no claim of the extractor covers."""
+    same_as: str | None = Field(default=None, exclude_if=is_none)
+    """An earlier claim of the conversation that says the same: it was verified, and this one has its label."""
 
 
 class ExtractorOutput(Record):

@@ -69,7 +69,7 @@ class RejectedClaim(Record):
 
 
 class MarkedPassage(Record):
-    """A passage of a reply that speaks to those who check it, or that hides something."""
+    """A passage of a reply that was judged apart from the rest, and why the screen marked it."""
 
     start: int
     end: int
@@ -93,8 +93,12 @@ class TurnReading(Record):
     """Quotes that were found only after folding quotes, dashes, spaces and markdown marks."""
     verbatim: int = Field(default=0, exclude_if=is_zero)
     """Factual sentences that no claim of the extractor covers, each of which became a claim in its own words."""
+    unjudged: int = Field(default=0, exclude_if=is_zero)
+    """Characters at the end of the reply that no judge was shown: it is longer than what is judged of one reply."""
+    unjudged_claims: int = Field(default=0, exclude_if=is_zero)
+    """Claims beyond the most that one reply may have; no verifier got them, and they are not recorded."""
     marked: tuple[MarkedPassage, ...] = Field(default=(), exclude_if=is_empty)
-    """What the screen found; the reply is judged with it and without it."""
+    """What the screen found: passages that were judged apart from the rest of the reply."""
     verified: Literal["each_claim", "both_ways"] | None = Field(default=None, exclude_if=is_none)
     """`each_claim`: one claim per verifier call. `both_ways`: also in shared calls, as part of the audit sample."""
 
@@ -139,9 +143,10 @@ class Fingerprints(Record):
 
 
 ReviewKind = Literal[
-    "addresses_judge", "nothing_extracted", "low_coverage", "rejected_claims", "judges_disagree", "open_claims",
-    "unchecked_source",
+    "addresses_judge", "judged_apart", "unjudged", "nothing_extracted", "low_coverage", "rejected_claims",
+    "judges_disagree", "open_claims", "unchecked_source",
 ]  # fmt: skip
+"""`addresses_judge`: up to format 5 the name of `judged_apart`."""
 
 
 class ReviewReason(Record):
@@ -155,11 +160,14 @@ class ReviewReason(Record):
 
 
 class WithoutMarked(Record):
-    """The result of a trial if the marked passages had not been written. Results lie between it and the trial's own."""
+    """The result of a trial without the claims of its marked passages."""
 
-    claims: tuple[Claim, ...]
-    """Of the marked replies; their quotes refer to the replies without the marked passages."""
-    final_claims: tuple[FinalClaim, ...]
+    left_out: tuple[str, ...] = Field(default=(), exclude_if=is_empty)
+    """The claims that stand in marked passages alone. All others count as they do in the trial."""
+    claims: tuple[Claim, ...] = Field(default=(), exclude_if=is_empty)
+    """Up to format 5: the claims of marked replies, which were judged again without the passages."""
+    final_claims: tuple[FinalClaim, ...] = Field(default=(), exclude_if=is_empty)
+    """Up to format 5, like `claims`."""
     final_scores: Scores | None
     """None if a judge failed."""
     study_codes: tuple[QuestionCode, ...]

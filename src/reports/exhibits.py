@@ -26,7 +26,9 @@ AROUND = 220
 LONGEST = 700
 """Characters shown of a marked quote, or of a reply without one."""
 REVIEW_KINDS = {
-    "addresses_judge": "speaks to its checkers",
+    "addresses_judge": "passages judged apart",
+    "judged_apart": "passages judged apart",
+    "unjudged": "too long to be judged whole",
     "nothing_extracted": "long reply without a checkable claim",
     "low_coverage": "claims cover too little of the reply",
     "rejected_claims": "too many claims rejected",

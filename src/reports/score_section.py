@@ -51,7 +51,7 @@ ANSWERED: tuple[TrialOutcome, ...] = ("tampered", "judge_failure", "scored")
 UNANSWERED: tuple[TrialOutcome, ...] = ("questioner_failure", "failed", "refused", "blocked", "truncated", "empty")
 OUTCOME_NAMES = {outcome: outcome.replace("_", " ") for outcome in OUTCOMES} | {"truncated": "cut off"}
 MARKING = 3
-"""The first format in which replies that speak to their checkers are marked and scored."""
+"""The first format in which the screen marks passages and the replies are scored."""
 _QUARTERS = tuple(Tick(tick / 4, f"{tick / 4:.2f}") for tick in range(5))
 SEE_TABLE = "See the table above for the numbers."
 

@@ -38,7 +38,7 @@ decode = projection(
         "target": "name served_models",
         "conversation": "turn_id question_group user_message outcome reply detail",
         "conversation.search": "queries errors",
-        "claims": "claim_id text type turn_id",
+        "claims": "claim_id text type turn_id same_as",
         "claims.quote_spans": "start end",
         "verdicts": _VERDICT,
         "repeat_verdicts": _VERDICT,
@@ -156,6 +156,7 @@ class TrialPage:
     def trial(self, trial: TrialResult) -> Markup:
         """A trial as HTML."""
         finals = {claim.claim_id: claim for claim in trial.final_claims}
+        finals |= {one.claim_id: finals[one.same_as] for one in trial.claims if one.same_as in finals}
         marks = _marks(trial, finals)
         codes: dict[str, list[QuestionCode]] = {}
         for code in trial.study_codes:

@@ -1,8 +1,9 @@
 """All that judges do with one reply: extractor -> verifiers side by side, scorer's reading -> ties settled.
 
 A run and a judge check both judge replies here, so a check measures what a run does. No judge sees another, or the
-target's name. How many claims a verifier sees in one call is the plan's `isolation`. A reply that the screen marks is
-verified one claim per call and judged a second time without the marked passages.
+target's name. How many claims a verifier sees in one call is the plan's `isolation`. Passages that the screen marks are
+read apart from the rest of the reply, and their claims are verified one per call. An assertion that the conversation
+made before is not verified again. Whatever a reply says, its judging ends: with a judgment, or with a failure's reason.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from ..adapters.base import About
 from ..agents import adjudicator, extractor, scorer, verifier
 from ..agents.ask import AskedTurn, JudgeClient
 from ..calls.gateway import CallId
+from ..errors import HarnessError
 from ..inputs.sources.check import Statement, SupportRequest, attach, check_citation, settle
 from ..inputs.sources.finding import collect_citations
 from ..inputs.sources.snapshot import Snapshot
@@ -32,6 +34,7 @@ from ..schemas import (
     KeyInView,
     MarkedPassage,
     Observation,
+    QuoteSpan,
     Role,
     RunPlan,
     ScorerInput,
@@ -41,17 +44,26 @@ from ..schemas import (
 )
 from ..scoring.result import TurnJudgment, failed
 from ..store.strict_json import derive_seed
+from ..text.assertions import FEWEST, Assertion, assertion
 from ..text.coverage import STOCK_QUOTE, STOCK_REFUSAL, has_content, says_nothing
 from ..text.overlap import is_english, share_of
 from ..text.retrieval import Retriever
 from ..text.screen import marked_passages
-from ..text.sentences import cut
+from ..text.sentences import Excerpt
 from .call_resources import JudgeClients
 
+NOTHING = "nothing but marked passages"
 REPEAT_BASE = 1_000
 """Judge numbers of repeats start here: 1001 is the first judge's first repeat."""
-WITHOUT = "w"
-"""Parts of calls about a reply without its marked passages start with this."""
+APART = "m"
+"""Parts of calls about marked passages start with this."""
+MOST_CHARACTERS = 24_000
+"""How much of one reply is judged: some 4,000 words. What follows is counted, and a reason for review."""
+LAST_SPACE = 1_000
+"""How far before that limit a space is looked for."""
+MOST_OF_ERROR = 500
+MOST_CLAIMS = 300
+"""Claims of one reply. Those beyond are counted, and a reason for review."""
 NEAR = 0.3
 """Share of a claim's words and figures in one statement of the key from which it shares a call with others like it."""
 Way = Literal["each_claim", "near_the_key", "reply"]
@@ -90,26 +102,39 @@ class TurnJudge:
         self._library = FactFinder(plan.background)
         self._snapshot = snapshot
 
-    async def judge(self, turn: Turn) -> TurnJudgment:
-        marked = tuple(MarkedPassage(start=m.start, end=m.end, why=m.why) for m in marked_passages(turn.reply))
-        found = _by_rule(turn, len(self._plan.verifiers)) or await self._as_written(turn, bool(marked))
+    async def judge(self, turn: Turn, said: Asserted | None = None) -> TurnJudgment:
+        """`said`: what the conversation claimed before this reply, and where its own claims are told."""
+        said = said or Assertions().next_turn()
+        try:
+            return await self._judge(turn, said)
+        except (HarnessError, OSError, MemoryError):  # the run's own troubles: it stops, and can be resumed
+            raise
+        except Exception as error:  # a fault of ours that this reply showed: other trials go on
+            return broken(turn.turn_id, len(self._plan.verifiers), error)
+        finally:
+            said.tell({})
+
+    async def _judge(self, turn: Turn, said: Asserted) -> TurnJudgment:
+        judged = turn.reply[: judged_length(turn.reply)]
+        unjudged = len(turn.reply) - len(judged)
+        turn = replace(turn, reply=judged)
+        marked = tuple(MarkedPassage(start=m.start, end=m.end, why=m.why) for m in marked_passages(judged))
+        found = None if marked else _by_rule(turn, len(self._plan.verifiers))
+        if found is None:
+            found = await self._by_judges(turn, marked, said)
         if self._snapshot is not None:
             found.citations = await self._check_citations(turn, found, self._snapshot)
-        if not marked:
-            return found
         assert found.reading is not None
-        found.reading = found.reading.model_copy(update={"marked": marked})
-        found.without = await self._without(turn, marked)
-        found.records += found.without.records
+        found.reading = found.reading.model_copy(update={"marked": marked, "unjudged": unjudged})
         return found
 
-    async def _as_written(self, turn: Turn, marked: bool) -> TurnJudgment:
+    async def _by_judges(self, turn: Turn, marked: Sequence[MarkedPassage], said: Asserted) -> TurnJudgment:
         plan = self._plan
         drawn = derive_seed(turn.seed, "audit", turn.turn_id) % 10_000 < 10_000 * plan.audit_sample  # by the seed alone
-        audited = plan.isolation == "flagged" and not marked and drawn
-        alone = plan.isolation == "claim" or (plan.isolation == "flagged" and (marked or audited))
+        audited = plan.isolation == "flagged" and drawn
+        alone = plan.isolation == "claim" or audited
         way: Way = "each_claim" if alone else "reply" if plan.isolation == "reply" else "near_the_key"
-        work = _ReplyWork(plan, self._judges, self._library, turn, way)
+        work = _ReplyWork(plan, self._judges, self._library, turn, way, marked=marked, said=said)
         await work.do()
         found = work.found
         shared = [part for part in work.parts("near_the_key") if len(part[1]) > 1] if audited else []
@@ -133,17 +158,50 @@ class TurnJudge:
         of_reply = _cited(turn.reply, turn.asked, found.claims, turn.search)
         return await _check_citations(of_reply, turn.asked, snapshot, client_for if models else None)
 
-    async def _without(self, turn: Turn, marked: Sequence[MarkedPassage]) -> TurnJudgment:
-        """The same reply, judged as if the marked passages were not in it."""
-        rest = cut(turn.reply, marked)
-        if not has_content(rest):
-            return TurnJudgment(turn.turn_id, verdicts=[() for _ in self._plan.verifiers])
-        shorter = replace(turn, reply=rest, repeats=0)
-        if ruled := _by_rule(shorter, len(self._plan.verifiers)):
-            return ruled
-        work = _ReplyWork(self._plan, self._judges, self._library, shorter, "each_claim", prefix=WITHOUT)
-        await work.do()
-        return work.found
+
+@dataclass(frozen=True)
+class Asserted:
+    """What a conversation asserted, as far as the judging of one turn needs it and adds to it."""
+
+    before: tuple[asyncio.Future[dict[Assertion, str]], ...]
+    own: asyncio.Future[dict[Assertion, str]]
+
+    async def earlier(self) -> dict[Assertion, str]:
+        """The claims of earlier turns that are verified, by what they assert; waits for these turns to be read."""
+        if self.before:
+            await asyncio.wait(self.before)
+        return {says: claim_id for one in reversed(self.before) for says, claim_id in one.result().items()}
+
+    def tell(self, claims: dict[Assertion, str]) -> None:
+        """Only the first time counts."""
+        if not self.own.done():
+            self.own.set_result(claims)
+
+
+class Assertions:
+    """What a conversation asserts, turn by turn."""
+
+    def __init__(self) -> None:
+        self._turns: list[asyncio.Future[dict[Assertion, str]]] = []
+
+    def next_turn(self) -> Asserted:
+        said = Asserted(tuple(self._turns), asyncio.get_running_loop().create_future())
+        self._turns.append(said.own)
+        return said
+
+
+def judged_length(reply: str) -> int:
+    """How many characters of a reply are judged: all, or up to the last space before the limit."""
+    if len(reply) <= MOST_CHARACTERS:
+        return len(reply)
+    space = max(reply.rfind(mark, MOST_CHARACTERS - LAST_SPACE, MOST_CHARACTERS) for mark in " \n")
+    return space if space > 0 else MOST_CHARACTERS
+
+
+def broken(turn_id: str, verifiers: int, error: Exception) -> TurnJudgment:
+    """The judgment of a reply on which our own code failed."""
+    why = failed("extractor", turn_id, 0, (), f"internal error: {type(error).__name__}: {str(error)[:MOST_OF_ERROR]}")
+    return TurnJudgment(turn_id, verdicts=[() for _ in range(verifiers)], failures=[why])
 
 
 class FactFinder:
@@ -182,17 +240,24 @@ class _ReplyWork:
         turn: Turn,
         way: Way,
         *,
-        prefix: str = "",
+        marked: Sequence[MarkedPassage] = (),
+        said: Asserted | None = None,
         found: TurnJudgment | None = None,
     ) -> None:
         self._plan, self._judges, self._library = plan, judges, library
-        self._turn, self.way, self._prefix = turn, way, prefix
+        self._turn, self.way, self._marked = turn, way, marked
+        self._said = said or Assertions().next_turn()
         self.found = found or TurnJudgment(turn.turn_id)
+        self._rest = Excerpt.without(turn.reply, marked)
+        self._apart: frozenset[str] = frozenset()
+        """The claims of marked passages."""
+        self._ruled: str | None = None
+        """Why no judge reads the rest of the reply."""
 
     @property
     def checked(self) -> tuple[Claim, ...]:
-        """The claims that verifiers get."""
-        return tuple(claim for claim in self.found.claims if claim.verifiable)
+        """The claims that verifiers get: those that can be checked and were not made before."""
+        return tuple(claim for claim in self.found.claims if claim.verifiable and claim.same_as is None)
 
     async def do(self) -> None:
         await self._extract()
@@ -208,24 +273,28 @@ class _ReplyWork:
             await self._verify_again(parts)
 
     def parts(self, way: Way) -> tuple[Part, ...]:
-        """The claims of the reply, divided into calls.
+        """The claims of the reply, divided into calls. Those of marked passages are each alone.
 
         In `near_the_key`, claims share a call only with claims of their kind: those that could be about the key, and
         other factual ones. What is no factual claim by the extractor's reading is verified alone. So text that is not
         about Medicare does not reach a verifier together with the claims that count.
         """
-        views = {claim.claim_id: verifier.in_view(claim, self._turn.reply) for claim in self.checked}
+        everything = {claim.claim_id: verifier.in_view(claim, self._turn.reply) for claim in self.checked}
+        apart = [view for name, view in everything.items() if name in self._apart]
+        alone: list[Part] = [(f"{APART}{n}", (view,)) for n, view in enumerate(apart, 1)]
+        views = {name: view for name, view in everything.items() if name not in self._apart}
         single: dict[str, Part] = {name: (f"c{n}", (view,)) for n, (name, view) in enumerate(views.items(), 1)}
         if way == "reply" and views:
-            return (("", tuple(views.values())),)
+            return (("", tuple(views.values())), *alone)
         if way != "near_the_key":
-            return tuple(single.values())
-        factual = [claim.claim_id for claim in self.checked if claim.type == "factual" and not claim.verbatim]
+            return (*single.values(), *alone)
+        claims = [claim for claim in self.checked if claim.claim_id in views]
+        factual = [claim.claim_id for claim in claims if claim.type == "factual" and not claim.verbatim]
         near = [claim_id for claim_id in factual if self._could_be_about_the_key(views[claim_id])]
         groups = {"s1": near, "s2": [claim_id for claim_id in factual if claim_id not in near]}
         shared = {name: ids for name, ids in groups.items() if len(ids) > 1}
         rest = [part for claim_id, part in single.items() if not any(claim_id in ids for ids in shared.values())]
-        return (*((name, tuple(views[one] for one in ids)) for name, ids in shared.items()), *rest)
+        return (*((name, tuple(views[one] for one in ids)) for name, ids in shared.items()), *rest, *alone)
 
     def _could_be_about_the_key(self, claim: ClaimInView) -> bool:
         key = self._turn.key
@@ -244,7 +313,7 @@ class _ReplyWork:
         return verifier.Shown(self._turn.asked, self._turn.key, self._found(claims))
 
     def client(self, role: Role, model: str, number: int = 0, part: str = "") -> JudgeClient:
-        turn, part = self._turn, self._prefix + part
+        turn = self._turn
         call = CallId(turn.trial_id, role, turn.turn_id, number, part=part)
         seed = derive_seed(turn.seed, role, turn.turn_id, number, part)
         return self._judges.client(
@@ -258,35 +327,92 @@ class _ReplyWork:
         )
 
     async def _extract(self) -> None:
+        """Claims of the reply and, by a call of its own, of its marked passages."""
         turn, found = self._turn, self.found
-        client = self.client("extractor", self._plan.extractor)
-        extraction = await extractor.extract(client, turn.turn_id, turn.asked, turn.reply)
-        found.claims, found.rejected = extraction.claims, extraction.rejected
-        if self.way == "near_the_key" and not extraction.first.enough:
+        self._ruled = says_nothing(self._rest.text) if has_content(self._rest.text) else NOTHING
+        excerpts = [] if self._ruled else [("", self._rest)]
+        if self._marked:
+            excerpts.append((APART, Excerpt.of(turn.reply, self._marked)))
+        reading = [asyncio.create_task(self._extract_from(*one)) for one in excerpts]
+        await finish(reading)
+        extractions = [task.result() for task in reading]
+        apart = extractions.pop() if self._marked else None
+        if apart:
+            self._apart = frozenset(claim.claim_id for claim in apart.claims)
+            extractions.append(apart if not apart.failure else replace(apart, failure=None))
+        first = extractions[0] if not self._ruled else None
+        if first and self.way == "near_the_key" and not first.first.enough:
             self.way = "each_claim"  # an extractor that leaves out so much may have been told to
-        spans = [span for claim in extraction.claims for span in claim.quote_spans]
+        claims = await self._distinct([claim for one in extractions for claim in one.claims])
+        found.claims = claims[:MOST_CLAIMS]
+        found.rejected = tuple(rejected for one in extractions for rejected in one.rejected)
+        spans = [span for claim in found.claims for span in claim.quote_spans]
         found.reading = TurnReading(
             turn_id=turn.turn_id,
             how="judges",
-            sentences=extraction.final.sentences,
-            covered_first=extraction.first.covered,
-            covered=extraction.final.covered,
-            left_out=tuple(turn.reply[span.start : span.end] for span in extraction.final.left_out),
+            sentences=sum(one.final.sentences for one in extractions),
+            covered_first=sum(one.first.covered for one in extractions),
+            covered=sum(one.final.covered for one in extractions),
+            left_out=tuple(text for one in extractions for text in one.left_out),
             typographic_quotes=sum(span.match == "typographic" for span in spans),
-            verbatim=sum(claim.verbatim for claim in extraction.claims),
+            verbatim=sum(claim.verbatim for claim in found.claims),
+            unjudged_claims=len(claims) - len(found.claims) + sum(one.surplus for one in extractions),
         )
-        if extraction.failure:
-            found.failures.append(failed("extractor", turn.turn_id, 0, (), extraction.failure))
-        elif extraction.rejected and not extraction.claims:
+        if first and first.failure:
+            found.failures.append(failed("extractor", turn.turn_id, 0, (), first.failure))
+        elif first and first.rejected and not first.claims:
             reason = "none of its claims is quoted from the reply"
             found.failures.append(failed("extractor", turn.turn_id, 0, (), reason))
+
+    async def _extract_from(self, part: str, excerpt: Excerpt) -> extractor.Extraction:
+        """Claims of an excerpt, with their quotes at their places in the reply."""
+        client = self.client("extractor", self._plan.extractor, part=part)
+        prefix = f"{part}." if part else ""
+        got = await extractor.extract(client, self._turn.turn_id, self._turn.asked, excerpt.text, prefix)
+        if got.failure and part:  # the passages are judged in their own words: they do not stop the trial
+            got = extractor.in_own_words(self._turn.turn_id, excerpt.text, prefix)
+        return replace(got, claims=tuple(_in_reply(claim, excerpt) for claim in got.claims))
+
+    async def _distinct(self, claims: Sequence[Claim]) -> tuple[Claim, ...]:
+        """Each assertion once, with all its quotes; one that was made before names the claim that made it."""
+        kept: dict[str, Claim] = {}
+        first: dict[tuple[bool, bool, Assertion], str] = {}
+        """The claims of marked passages stay apart from the others: no verifier is shown both together."""
+        for claim in claims:
+            says = self._asserted(claim)
+            same = first.setdefault((claim.claim_id in self._apart, claim.verifiable, says), claim.claim_id)
+            if says and same != claim.claim_id:
+                spans = sorted({*kept[same].quote_spans, *claim.quote_spans}, key=lambda one: (one.start, one.end))
+                kept[same] = kept[same].model_copy(update={"quote_spans": tuple(spans)})
+            else:
+                kept[claim.claim_id] = claim
+        earlier = await self._said.earlier()
+        own: dict[Assertion, str] = {}
+        for claim_id, claim in kept.items():
+            says = self._asserted(claim) if claim.verifiable else ()
+            if says and (before := earlier.get(says) or own.get(says)):
+                kept[claim_id] = claim.model_copy(update={"same_as": before})
+            elif says:
+                own[says] = claim_id
+        self._said.tell(own)
+        return tuple(kept.values())
+
+    def _asserted(self, claim: Claim) -> Assertion:
+        """What a claim says; nothing if only the text around it would tell."""
+        if not claim.verbatim:
+            return assertion(claim.text)
+        context = " ".join(self._turn.reply[span.start : span.end] for span in claim.quote_spans[1:])
+        says = assertion(claim.text)
+        return (*says, "|", *assertion(context)) if context else says if len(says) >= FEWEST else ()
 
     async def _read(self) -> list[JudgeFailure]:
         """Let the scorer read the reply; returns its failure, if any."""
         turn, found = self._turn, self.found
-        payload = ScorerInput(
-            disallowed_claims=turn.key.disallowed_claims, question=turn.asked.question, reply=turn.reply
-        )
+        if self._ruled and self._ruled != NOTHING:
+            found.observations = _observed(self._ruled, self._rest.text)
+            return []
+        reply = turn.reply if self._ruled else self._rest.text
+        payload = ScorerInput(disallowed_claims=turn.key.disallowed_claims, question=turn.asked.question, reply=reply)
         observed = await scorer.read(self.client("scorer", self._plan.scorer), payload)
         found.observations = observed.value or ()
         return [failed("scorer", turn.turn_id, 0, (), observed.failure)] if observed.failure else []
@@ -332,8 +458,11 @@ class _ReplyWork:
         ties = adjudicator.tied(views, found.verdicts)
         if not ties or model is None:
             return
+        apart = tuple(tie for tie in ties if tie.claim_id in self._apart)
+        others = tuple(tie for tie in ties if tie.claim_id not in self._apart)
         alone = self.way == "each_claim"
-        parts = [(f"c{n}", (tie,)) for n, tie in enumerate(ties, 1)] if alone else [("", ties)]
+        parts = [(f"c{n}", (tie,)) for n, tie in enumerate(others, 1)] if alone else [("", others)] if others else []
+        parts += [(f"{APART}{n}", (tie,)) for n, tie in enumerate(apart, 1)]
         settling = [
             asyncio.create_task(
                 adjudicator.settle(self.client("adjudicator", model, part=name), tied, self._shown(tied))
@@ -354,13 +483,28 @@ def _by_rule(turn: Turn, verifiers: int) -> TurnJudgment | None:
     nothing = says_nothing(turn.reply)
     if not nothing:
         return None
-    refused = (Observation(kind="refusal", quote=turn.reply.strip()[:STOCK_QUOTE]),)
     return TurnJudgment(
         turn.turn_id,
         reading=TurnReading(turn_id=turn.turn_id, how="rule", why=nothing),
-        observations=refused if nothing == STOCK_REFUSAL else (),
+        observations=_observed(nothing, turn.reply),
         verdicts=[() for _ in range(verifiers)],
     )
+
+
+def _observed(nothing: str, text: str) -> tuple[Observation, ...]:
+    """What is observed in a text that needs no judge, for this reason."""
+    refused = (Observation(kind="refusal", quote=text.strip()[:STOCK_QUOTE]),)
+    return refused if nothing == STOCK_REFUSAL else ()
+
+
+def _in_reply(claim: Claim, excerpt: Excerpt) -> Claim:
+    """A claim of an excerpt, with its quotes at their places in the reply."""
+    spans = [
+        QuoteSpan(start=start, end=end, match=span.match)
+        for span in claim.quote_spans
+        for start, end in excerpt.in_whole(span.start, span.end)
+    ]
+    return claim.model_copy(update={"quote_spans": tuple(spans)})
 
 
 async def finish(tasks: Sequence[asyncio.Task[Any]]) -> None:
@@ -368,8 +512,8 @@ async def finish(tasks: Sequence[asyncio.Task[Any]]) -> None:
     if tasks:
         await asyncio.wait(tasks)
     errors = [error for task in tasks if (error := task.exception())]
-    if errors:
-        raise errors[0]
+    if errors:  # what stops the run comes first: a fault that one reply shows does not hide it
+        raise min(errors, key=lambda error: not isinstance(error, (HarnessError, OSError)))
 
 
 # The citations of a reply: collected, tied to its claims, checked by code, and the rest by a verifier.

@@ -7,7 +7,8 @@ which every asked turn was answered or refused, and every judge did its work, is
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from typing import TypeVar, cast
 
 from ..agents import adjudicator, scorer
 from ..planning.trials import Trial
@@ -44,7 +45,6 @@ from ..schemas import (
     Verdict,
     WithoutMarked,
 )
-from ..text.sentences import cut
 from . import study_codes
 from .points import AskedConversation, missing_points
 from .review import review_reasons
@@ -53,6 +53,9 @@ ENDS_CONVERSATION: frozenset[TurnOutcome] = frozenset(
     {"transient", "timeout", "rate_limited", "malformed", "permanent"}
 )
 _NOT_SCORED: tuple[TrialOutcome, ...] = ("blocked", "truncated", "empty")
+
+
+L = TypeVar("L", bound=FinalClaim | Verdict)
 
 
 @dataclass
@@ -76,13 +79,6 @@ class TurnJudgment:
     """By verifier, in the audit sample: what it said when the claims shared a call."""
     citations: tuple[CheckedCitation, ...] = ()
     """The addresses that the reply cites, checked."""
-    without: TurnJudgment | None = None
-    """What the judges made of the reply without its marked passages; None if none is marked."""
-
-    @property
-    def passages(self) -> tuple[MarkedPassage, ...]:
-        """What the screen marked."""
-        return self.reading.marked if self.reading else ()
 
 
 def failed(stage: Stage, turn_id: str, judge: int, claims: tuple[str, ...], reason: str) -> JudgeFailure:
@@ -154,6 +150,20 @@ def _merge(plan: RunPlan, judgments: Sequence[TurnJudgment], questioner_failure:
     )
 
 
+def repeated(claims: Sequence[Claim], labels: Sequence[L]) -> list[L]:
+    """The labels, and those that claims have because an earlier claim says the same."""
+    by_claim = {one.claim_id: one for one in labels}
+    again: list[L] = []
+    for claim in claims:
+        if claim.same_as in by_claim:
+            first: L = by_claim[claim.same_as]
+            moved = {"claim_id": claim.claim_id, "turn_id": claim.turn_id, "text": claim.text}
+            fields = type(first).model_fields
+            copied = first.model_copy(update={name: value for name, value in moved.items() if name in fields})
+            again.append(cast(L, copied))
+    return [*labels, *again]
+
+
 def _invented(judgment: TurnJudgment) -> Iterator[Observation]:
     """Addresses in a reply that do not exist or are not what they look like are fabricated specifics."""
     written = dict.fromkeys(one.url for one in judgment.citations if one.invented and one.where == "text")
@@ -175,12 +185,12 @@ def _score(
     ]
     return scorer.score(
         len(talk.owed),
-        missing_points(talk, labels),
+        missing_points(talk, repeated(merged.claims, labels)),
         talk.rubric.weights,
         decided,
         [item.observation for item in merged.observations],
         refused=refused,
-        unresolved=sum(claim.verifiable for claim in merged.claims) - len(decided),
+        unresolved=sum(claim.verifiable and claim.same_as is None for claim in merged.claims) - len(decided),
     )
 
 
@@ -237,7 +247,7 @@ def assemble(
         },
         final_claims=concluded.final_claims,
         final_scores=concluded.final_scores if scored else None,
-        without_marked=_without_marked(plan, talk, judgments, look_up) if scored else None,
+        without_marked=_without_marked(talk, merged, look_up, refused=refused) if scored else None,
         missing_required_points=summary.missing_required_points if scored else (),
         study_codes=codes,
         error_categories=summary.error_categories if scored else (),
@@ -284,7 +294,7 @@ def _codes(talk: AskedConversation, merged: _Merged, look_up: study_codes.LookUp
             rubric=talk.rubric,
             exchanges=talk.exchanges,
             claims=merged.claims,
-            final=merged.final,
+            final=repeated(merged.claims, merged.final),
             observations=merged.observations,
             failures=merged.failures,
             citations=merged.citations,
@@ -294,28 +304,38 @@ def _codes(talk: AskedConversation, merged: _Merged, look_up: study_codes.LookUp
 
 
 def _without_marked(
-    plan: RunPlan, talk: AskedConversation, judgments: Sequence[TurnJudgment], look_up: study_codes.LookUp
+    talk: AskedConversation, merged: _Merged, look_up: study_codes.LookUp, *, refused: bool
 ) -> WithoutMarked | None:
-    """The trial as if no marked passage had been written; None if none is marked."""
-    shorter = [judgment.without or judgment for judgment in judgments]
-    marked = {judgment.turn_id: judgment for judgment in judgments if judgment.without}
+    """The trial without the claims that stand in marked passages alone; None if no passage is marked."""
+    marked = {reading.turn_id: reading.marked for reading in merged.readings if reading.marked}
     if not marked:
         return None
-    merged = _merge(plan, shorter, None)
-    exchanges = [
-        one.model_copy(update={"reply": cut(one.reply or "", marked[one.turn_id].passages)})
-        if one.turn_id in marked
-        else one
-        for one in talk.exchanges
-    ]
-    refused = any(exchange.outcome == "refused" for exchange in exchanges)
-    again = AskedConversation(talk.scenario, talk.rubric, exchanges, merged.claims)
-    failed_whole = any(not failure.claim_ids for failure in merged.failures)
+    left_out = {claim.claim_id for claim in merged.claims if _is_within(claim, marked.get(claim.turn_id or "", ()))}
+    kept: list[Claim] = []
+    heirs: dict[str, str] = {}
+    """The first claim that is kept and says the same as one that is left out, by the latter."""
+    for claim in merged.claims:
+        if claim.claim_id in left_out:
+            continue
+        same = heirs.get(claim.same_as or "", claim.same_as)
+        if same in left_out:
+            heirs[str(same)] = claim.claim_id
+            same = None
+        kept.append(claim.model_copy(update={"same_as": same}))
+    distinct = {claim.claim_id for claim in kept if claim.same_as is None}
+    final = tuple(one for one in repeated(merged.claims, merged.final) if one.claim_id in distinct)
+    rest = replace(merged, claims=tuple(kept), final=final)
+    again = AskedConversation(talk.scenario, talk.rubric, talk.exchanges, kept)
     return WithoutMarked(
-        claims=tuple(claim for claim in merged.claims if claim.turn_id in marked),
-        final_claims=tuple(claim for claim in merged.final if claim.turn_id in marked),
-        final_scores=None if failed_whole else _score(again, merged, merged.final, refused=refused).scores,
-        study_codes=_codes(again, merged, look_up),
+        left_out=tuple(claim.claim_id for claim in merged.claims if claim.claim_id in left_out),
+        final_scores=_score(again, rest, final, refused=refused).scores,
+        study_codes=_codes(again, rest, look_up),
+    )
+
+
+def _is_within(claim: Claim, passages: Sequence[MarkedPassage]) -> bool:
+    return bool(passages) and all(
+        any(one.start <= span.start and span.end <= one.end for one in passages) for span in claim.quote_spans
     )
 
 

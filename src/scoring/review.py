@@ -22,6 +22,8 @@ REVIEW_ABOVE = 0.2
 """Fraction of claims on which the verifiers disagree."""
 REJECTED_ABOVE = 0.2
 """Fraction of claims without a real quote: above it, the extractor did not read the reply well."""
+LONGEST_DETAIL = 1_000
+"""Characters of a reason."""
 LONG_REPLY_WORDS = 20
 """If the extractor finds nothing to check in a reply with more words than this, it probably missed something."""
 
@@ -38,7 +40,8 @@ def review_reasons(
 ) -> tuple[ReviewReason, ...]:
     """Every reason that holds, in a fixed order; empty where no person needs to look."""
     return (
-        *_addressed(readings),
+        *_apart(readings),
+        *_unjudged(readings),
         *_nothing_extracted(exchanges, readings, claims, observations),
         *_low_coverage(readings),
         *_rejected(claims, rejected),
@@ -48,13 +51,30 @@ def review_reasons(
     )
 
 
-def _addressed(readings: Sequence[TurnReading]) -> Iterator[ReviewReason]:
-    turns = tuple(reading.turn_id for reading in readings if reading.marked)
-    if turns:
+def _apart(readings: Sequence[TurnReading]) -> Iterator[ReviewReason]:
+    marked = [reading for reading in readings if reading.marked]
+    if marked:
+        found = [passage for reading in marked for passage in reading.marked]
+        why = dict.fromkeys(passage.why for passage in found)
+        number = counted(len(found), "passage")
         yield ReviewReason(
-            kind="addresses_judge",
-            detail="A reply speaks to its checkers or hides something; it was judged with and without that passage.",
-            turn_ids=turns,
+            kind="judged_apart",
+            detail=f"{number} judged apart from the rest of the reply. The screen found: {'; '.join(why)}."[
+                :LONGEST_DETAIL
+            ],
+            turn_ids=tuple(reading.turn_id for reading in marked),
+        )
+
+
+def _unjudged(readings: Sequence[TurnReading]) -> Iterator[ReviewReason]:
+    found = [reading for reading in readings if reading.unjudged or reading.unjudged_claims]
+    if found:
+        characters = counted(sum(reading.unjudged for reading in found), "character")
+        claims = counted(sum(reading.unjudged_claims for reading in found), "claim")
+        yield ReviewReason(
+            kind="unjudged",
+            detail=f"A reply is longer than what is judged of one: {characters} and {claims} were left out.",
+            turn_ids=tuple(reading.turn_id for reading in found),
         )
 
 

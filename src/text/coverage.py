@@ -1,22 +1,28 @@
-"""Which sentences of a reply no claim covers, and which state something that a key could check."""
+"""Which sentences of a reply no claim covers, and which state something that a key could check.
+
+There is one meaning of "checkable", here and in the extractor's prompt. A sentence is checkable if it states an amount,
+a percentage, a date or a duration, or if it asserts anything that is not about the conversation itself. Questions,
+greetings, offers, announcements of what follows, and what the assistant says of itself or of its answer are not, unless
+they assert a rule besides ("I can tell you that Part B is free").
+"""
 
 from __future__ import annotations
 
 import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
 from ..schemas import Claim
+from .assertions import FEWEST, assertion
 from .figures import figures, kind
 from .patterns import load_patterns
 from .quantities import unstated
-from .sentences import Span, sentences
+from .sentences import Span, announces, clauses, contexts, is_title, sentences
 
 _FEWEST_WORDS = 4
-_IN_BOLD = re.compile(r"(\*\*|__)[^*_]+\1[.:]?")
 _CHECKABLE_KINDS = frozenset({"money", "percent", "date"})
 _PATTERNS = load_patterns(Path(__file__).with_suffix(".toml"))
 COVERAGE_BELOW = 0.8
@@ -30,9 +36,13 @@ def names_a_program(text: str) -> bool:
 @dataclass(frozen=True)
 class Coverage:
     sentences: int
-    """How many sentences a claim must cover; see `coverage`."""
+    """How many sentences a claim must cover; see `coverage`. What is said twice counts once."""
     left_out: tuple[Span, ...]
     """Those that no claim covers."""
+    others: tuple[Span, ...] = ()
+    """Other sentences that no claim covers: they state nothing that a key could check."""
+    remainders: tuple[Span, ...] = ()
+    """Parts of covered sentences that no claim quotes and that have a figure or a rule of their own."""
 
     @property
     def covered(self) -> int:
@@ -65,25 +75,86 @@ def factual_sentences(reply: str) -> list[Span]:
     return [span for span in sentences(reply) if not span.heading and is_factual(reply[span.start : span.end])]
 
 
+def states_a_fact(sentence: str) -> bool:
+    """Whether a sentence states something that a key could check: see the module's text."""
+    if has_checkable_figure(sentence):
+        return True
+    if _is_question(sentence) or announces(sentence) or len(sentence.split()) < _FEWEST_WORDS:
+        return False
+    return _asserts(sentence)
+
+
+@lru_cache(maxsize=1024)
+def _asserts(sentence: str) -> bool:
+    """False if a sentence only speaks about the conversation: then its words after that hold no rule of a program."""
+    plain = sentence.strip("*_ \"'“‘(").lower().replace("’", "'")
+    about_itself = _PATTERNS["about_the_conversation"].match(plain)
+    if not about_itself:
+        return True
+    rest = _PATTERNS["ability"].sub(" ", plain[about_itself.end() :])
+    rest = _PATTERNS["asked_not_said"].split(rest, maxsplit=1)[0]
+    return bool(_PATTERNS["program"].search(rest) and _PATTERNS["rule"].search(rest))
+
+
 def coverage(reply: str, claims: Sequence[Claim]) -> Coverage:
     """Which sentences claims cover: their quotes hold at least half of the letters, and their texts every figure.
 
-    A factual sentence must be covered by claims that are checked; for any other, a claim of any kind is enough.
+    A factual sentence must be covered by claims that are checked; for any other, a claim of any kind is enough. A
+    sentence that says the same as a covered one is covered.
     """
-    spans = sentences(reply)
+    spans, above = sentences(reply), contexts(reply)
     checked = [claim for claim in claims if claim.verifiable]
     in_checked, in_any = _places(reply, checked), _places(reply, claims)
     texts = _texts_by_sentence(spans, checked)
-    counted, left_out = 0, []
+    groups: dict[tuple[object, ...], _Group] = {}
+    others, remainders = list[Span](), list[Span]()
     for place, one in enumerate(spans):
         text = reply[one.start : one.end]
-        if not _counts(text, one.heading):
+        under = above.get(one, ())
+        factual = is_factual(text)
+        if _counts(reply, one, under):
+            covered = _covers(text, (in_checked if factual else in_any)[one.start : one.end], texts[place])
+            groups.setdefault(_said(reply, one, under), _Group(one)).add(covered)
+            if covered:
+                remainders += _remainders(reply, one, in_any)
+        elif not _covers(text, in_any[one.start : one.end], ()) and _is_other(reply, one):
+            others.append(one)
+    left_out = tuple(group.first for group in groups.values() if not group.covered)
+    return Coverage(len(groups), left_out, tuple(others), tuple(remainders))
+
+
+@dataclass
+class _Group:
+    """Sentences that say the same."""
+
+    first: Span
+    covered: bool = False
+
+    def add(self, covered: bool) -> None:
+        self.covered = self.covered or covered
+
+
+def _said(reply: str, one: Span, under: Sequence[Span]) -> tuple[object, ...]:
+    """What a sentence says, with what it stands under; short ones may mean another thing at another place."""
+    says = assertion(reply[one.start : one.end])
+    if under:
+        return (*says, *(assertion(reply[span.start : span.end]) for span in under))
+    return says if len(says) >= FEWEST else (one,)
+
+
+def _remainders(reply: str, sentence: Span, quoted: bytes) -> Iterator[Span]:
+    """Runs of words that no claim quotes, if they have a rule or a figure."""
+    run: list[re.Match[str]] = []
+    for word in (*re.finditer(r"\S+", reply[sentence.start : sentence.end]), None):
+        if word and not any(quoted[sentence.start + word.start() : sentence.start + word.end()]):
+            run.append(word)
             continue
-        counted += 1
-        quoted = in_checked if is_factual(text) or has_checkable_figure(text) else in_any
-        if not _covers(text, quoted[one.start : one.end], texts[place]):
-            left_out.append(one)
-    return Coverage(counted, tuple(left_out))
+        if len(run) >= _FEWEST_WORDS:
+            start, end = sentence.start + run[0].start(), sentence.start + run[-1].end()
+            text = reply[start:end]
+            if states_a_fact(text) and (has_checkable_figure(text) or _PATTERNS["rule"].search(text)):
+                yield Span(start, end)
+        run = []
 
 
 def _texts_by_sentence(found: Sequence[Span], claims: Sequence[Claim]) -> list[list[str]]:
@@ -107,16 +178,25 @@ def _places(reply: str, claims: Iterable[Claim]) -> bytes:
     return bytes(places)
 
 
-def _counts(sentence: str, heading: bool) -> bool:
-    """Whether a claim must cover a sentence. Anything with an amount, percentage, date or duration counts.
-
-    Otherwise questions, headings, lines in bold, lead-ins to a list and fragments do not.
-    """
-    if has_checkable_figure(sentence):
+def _counts(reply: str, one: Span, under: Sequence[Span]) -> bool:
+    """Whether a claim must cover a sentence: it has a clause that states a fact, or completes a lead-in that does."""
+    text = reply[one.start : one.end]
+    if has_checkable_figure(text):
         return True
-    if heading or _is_question(sentence) or len(sentence.split()) < _FEWEST_WORDS:
+    if is_title(reply, one) or _is_question(text) or announces(text):
         return False
-    return is_factual(sentence) or not (sentence.rstrip("*_ ").endswith(":") or _IN_BOLD.fullmatch(sentence))
+    if any(states_a_fact(reply[clause.start : clause.end]) for clause in clauses(reply, one)):
+        return True
+    whole = " ".join(reply[span.start : span.end].rstrip("*_ :") for span in (*under, one))
+    return (
+        one.item and has_content(text) and any(announces(reply[s.start : s.end]) for s in under) and is_factual(whole)
+    )
+
+
+def _is_other(reply: str, one: Span) -> bool:
+    """Whether a sentence that states no fact is one that the extractor gives a claim of another type for."""
+    text = reply[one.start : one.end]
+    return not (is_title(reply, one) or announces(text) or _is_question(text)) and len(text.split()) >= _FEWEST_WORDS
 
 
 @lru_cache(maxsize=1024)

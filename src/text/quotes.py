@@ -7,13 +7,14 @@ after folding is marked "typographic", and its span still points into the reply 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from itertools import islice
 from typing import NamedTuple
 
-from ..schemas import QuoteSpan
+from ..schemas import QuotedClaim, QuoteSpan
 
 SHORTEST = 2
 """Letters or digits that a quote must have; a single letter occurs in every reply."""
@@ -42,18 +43,62 @@ def _fold(text: str) -> tuple[str, tuple[int, ...]]:
 
 
 def find_quote(reply: str, quote: str) -> QuoteSpan | None:
-    """Where the quote is in the reply, or None."""
+    """Where the quote first is in the reply, or None."""
+    return next(_occurrences(reply, quote), None)
+
+
+def _occurrences(reply: str, quote: str) -> Iterator[QuoteSpan]:
+    """Where the quote is in the reply, in order: as it is written, or else after folding."""
     if len(list(islice(filter(str.isalnum, quote), SHORTEST))) < SHORTEST:
-        return None
-    start = _find_whole(reply, quote)
-    if start >= 0:
-        return QuoteSpan(start=start, end=start + len(quote))
-    folded_reply, places = _fold(reply)
+        return
+    exact = False
+    for start in _find_whole(reply, quote):
+        exact = True
+        yield QuoteSpan(start=start, end=start + len(quote))
     folded_quote = fold(quote).strip()
-    start = _find_whole(folded_reply, folded_quote) if folded_quote else -1
-    if start < 0:
-        return None
-    return QuoteSpan(start=places[start], end=places[start + len(folded_quote) - 1] + 1, match="typographic")
+    if exact or not folded_quote:
+        return
+    folded_reply, places = _fold(reply)
+    for start in _find_whole(folded_reply, folded_quote):
+        yield QuoteSpan(start=places[start], end=places[start + len(folded_quote) - 1] + 1, match="typographic")
+
+
+MOST_PLACES = 50
+"""Places of one quote that are looked at."""
+
+
+def place_quotes(reply: str, claims: Sequence[QuotedClaim]) -> list[tuple[QuoteSpan | None, ...]]:
+    """Where the quotes of each claim are; None for one that is not in the reply.
+
+    Claims come in the order in which the reply makes them. So a quote that occurs several times is at the place that is
+    nearest to the other quotes of its claim, or else at the first place from where the claim before it begins. A claim
+    that is given again is at the next place.
+    """
+    found: dict[str, tuple[QuoteSpan, ...]] = {}
+    placed: list[tuple[QuoteSpan | None, ...]] = []
+    here = 0
+    given = Counter[str]()
+    for claim in claims:
+        quotes = claim.quotes
+        for quote in quotes:
+            if quote not in found:
+                found[quote] = tuple(islice(_occurrences(reply, quote), MOST_PLACES))
+        again, given[claim.text] = given[claim.text], given[claim.text] + 1
+        sure = [found[quote][0].start for quote in quotes if len(found[quote]) == 1]
+        chosen = tuple(_nearest(found[quote], sure, here, again) for quote in quotes)
+        here = min((span.start for span in chosen if span), default=here)
+        placed.append(chosen)
+    return placed
+
+
+def _nearest(places: Sequence[QuoteSpan], sure: Sequence[int], here: int, again: int) -> QuoteSpan | None:
+    if len(places) < 2:
+        return places[0] if places else None
+    if sure:
+        return min(places, key=lambda one: min(abs(one.start - at) for at in sure))
+    if again:
+        return places[min(again, len(places) - 1)]
+    return next((one for one in places if one.start >= here), places[0])
 
 
 def fold(text: str) -> str:
@@ -61,17 +106,16 @@ def fold(text: str) -> str:
     return _fold(text)[0]
 
 
-def _find_whole(reply: str, quote: str) -> int:
-    """The first position of the quote as whole words and numbers (not "covered" in "uncovered"), or -1."""
+def _find_whole(reply: str, quote: str) -> Iterator[int]:
+    """The positions of the quote as whole words and numbers (not "covered" in "uncovered")."""
     start = reply.find(quote)
     while start >= 0:
         end = start + len(quote)
         if not _continues(reply[max(0, start - 2) : start][::-1], quote[0]) and not _continues(
             reply[end : end + 2], quote[-1]
         ):
-            return start
+            yield start
         start = reply.find(quote, start + 1)
-    return -1
 
 
 def _continues(beyond: str, edge: str) -> bool:

@@ -1,4 +1,4 @@
-"""Marks passages of a reply that speak to those who check it, or that hide something. It decides nothing by itself.
+"""Marks passages of a reply that are to be judged apart from the rest of it. It decides nothing by itself.
 
 An answer about Medicare talks about Medicare and the person. Text that steers a judge talks about the text itself and
 how it is to be taken. So words belong to classes; every class that a sentence uses adds its weight once, and words of
@@ -91,7 +91,7 @@ for _name, _class in _CLASSES.items():
 
 
 def marked_passages(reply: str) -> tuple[Marked, ...]:
-    """Passages that speak to those who check the reply, or that hide something; in order, not overlapping."""
+    """Passages to be judged apart, in order, not overlapping. A mark says nothing about who wrote the reply."""
     odd = sorted(((m.end() - 1, why) for why, p in _PATTERNS.items() for m in p.finditer(reply)), reverse=True)
     # The line of a code fence counts as text, and odd line ends as spaces; every character keeps its place.
     read = reply.replace("```", "   ").replace("~~~", "   ").replace("\u2028", " ").replace("\u2029", " ")

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
+from itertools import pairwise
 from typing import Protocol
 
 from .patterns import WORDS
@@ -29,6 +30,10 @@ _STARTERS = WORDS["begins_a_sentence"]
 _LETTER_BEFORE = WORDS["before_a_single_letter"]
 
 
+LONGEST = 600
+"""Characters of a sentence. A longer one is cut into pieces, so that nothing made of one grows without bound."""
+
+
 @dataclass(frozen=True)
 class Span:
     """A sentence, list item or table row: `text[start:end]` is its exact wording."""
@@ -37,12 +42,26 @@ class Span:
     end: int
     heading: bool = False
     row: bool = False
+    item: bool = False
 
 
 @lru_cache(maxsize=64)
 def sentences(text: str) -> tuple[Span, ...]:
-    """All sentences, list items, headings and table rows with content, in order."""
-    return tuple(span for block in _blocks(text) for span in _split(text, block))
+    """All sentences, list items, headings and table rows with content, in order; long ones in pieces."""
+    return tuple(piece for block in _blocks(text) for span in _split(text, block) for piece in _pieces(text, span))
+
+
+def _pieces(text: str, span: Span) -> Iterator[Span]:
+    """A sentence, cut at its last space before `LONGEST`, or anywhere if it has none."""
+    start = span.start
+    while span.end - start > LONGEST:
+        at = text.rfind(" ", start + 1, start + LONGEST)
+        end = at if at > start else start + LONGEST
+        if text[start:end].strip():
+            yield _trim(text, start, end, span)
+        start = end
+    if text[start : span.end].strip():
+        yield _trim(text, start, span.end, span)
 
 
 def _blocks(text: str) -> Iterator[Span]:
@@ -63,11 +82,12 @@ def _blocks(text: str) -> Iterator[Span]:
         marked = bool(line[:width].strip())
         gap = text[open_block.end : match.start()] if open_block else ""
         if open_block and not marked and gap.count("\n") == 1 and _continues(text, open_block, line):
-            open_block = Span(open_block.start, end)
+            open_block = replace(open_block, end=end)
             continue
         if open_block:
             yield open_block
-        open_block = Span(start, end, heading="#" in line[:width], row=line.lstrip().startswith("|"))
+        heading = "#" in line[:width]
+        open_block = Span(start, end, heading, line.lstrip().startswith("|"), marked and not heading)
     if open_block:
         yield open_block
 
@@ -109,15 +129,53 @@ def clauses(text: str, sentence: Span) -> tuple[Span, ...]:
     return (*found, _trim(text, start, sentence.end, sentence))
 
 
-def table_headers(text: str) -> dict[Span, tuple[Span, ...]]:
-    """Each table row with the first row of its table; the first row has none."""
+_IN_BOLD = re.compile(r"(\*\*|__)[^*_]+\1[.:]?")
+
+
+def is_title(text: str, span: Span) -> bool:
+    """Whether a sentence is a heading or a line in bold."""
+    return span.heading or bool(_IN_BOLD.fullmatch(text, span.start, span.end))
+
+
+def announces(text: str) -> bool:
+    """Whether a sentence says what follows it, and ends so."""
+    return text.rstrip("*_ ").endswith(":")
+
+
+@lru_cache(maxsize=64)
+def contexts(text: str) -> dict[Span, tuple[Span, ...]]:
+    """What each list item, table row and fragment stands under: heading, lead-in, the header of its table."""
     found: dict[Span, tuple[Span, ...]] = {}
+    heading: Span | None = None
+    lead: Span | None = None
     header: Span | None = None
     for span in sentences(text):
+        said = text[span.start : span.end]
         header = (header or span) if span.row else None
-        if header and span != header:
-            found[span] = (header,)
+        if is_title(text, span):
+            heading, lead = span, None
+            continue
+        fragment = span.item or span.row or said[-1:] not in ".!?"
+        if fragment and not (announces(said) and not span.item):
+            under = tuple(one for one in (heading, lead, header) if one and one != span)
+            if under:
+                found[span] = under
+        if announces(said):
+            lead = span
+        elif not fragment:
+            lead = None
     return found
+
+
+@lru_cache(maxsize=64)
+def previous_sentences(text: str) -> dict[Span, Span]:
+    """Each sentence with the one before it in its paragraph."""
+    every = sentences(text)
+    return {
+        span: before
+        for before, span in pairwise(every)
+        if "\n\n" not in text[before.end : span.start] and not before.heading and before.row == span.row
+    }
 
 
 def _trim(text: str, start: int, end: int, block: Span) -> Span:
@@ -125,7 +183,7 @@ def _trim(text: str, start: int, end: int, block: Span) -> Span:
         start += 1
     while end > start and text[end - 1].isspace():
         end -= 1
-    return Span(start, end, block.heading, block.row)
+    return replace(block, start=start, end=end)
 
 
 def _is_boundary(text: str, start: int, match: re.Match[str], end: int) -> bool:
@@ -150,6 +208,10 @@ def _is_boundary(text: str, start: int, match: re.Match[str], end: int) -> bool:
     return not next_word[:1].islower()
 
 
+PARAGRAPH = "\n\n"
+"""Between passages that do not follow each other."""
+
+
 class TextPassage(Protocol):
     @property
     def start(self) -> int: ...
@@ -157,10 +219,35 @@ class TextPassage(Protocol):
     def end(self) -> int: ...
 
 
-def cut(text: str, passages: Iterable[TextPassage]) -> str:
-    """A text without some of its passages, which are in order."""
-    kept, at = [], 0
-    for passage in passages:
-        kept.append(text[at : passage.start])
-        at = passage.end
-    return "".join([*kept, text[at:]])
+@dataclass(frozen=True)
+class Excerpt:
+    """Passages of a text put together, as `text`, and where they are in the whole."""
+
+    text: str
+    passages: tuple[tuple[int, int], ...]
+    """Start and end of each in the whole, in order."""
+    between: str
+
+    @classmethod
+    def of(cls, whole: str, passages: Iterable[TextPassage], between: str = PARAGRAPH) -> Excerpt:
+        places = tuple((one.start, one.end) for one in passages)
+        return cls(between.join(whole[start:end] for start, end in places), places, between)
+
+    @classmethod
+    def without(cls, whole: str, passages: Iterable[TextPassage]) -> Excerpt:
+        """All but these passages, which are in order."""
+        kept, at = [], 0
+        for one in passages:
+            kept.append(Span(at, one.start))
+            at = one.end
+        return cls.of(whole, [one for one in (*kept, Span(at, len(whole))) if one.start < one.end], "")
+
+    def in_whole(self, start: int, end: int) -> Iterator[tuple[int, int]]:
+        """Where a part of the excerpt is in the whole text, in pieces if something was left out of it."""
+        at = 0
+        for first, last in self.passages:
+            width = last - first
+            low, high = max(start, at), min(end, at + width)
+            if low < high:
+                yield first + low - at, first + high - at
+            at += width + len(self.between)

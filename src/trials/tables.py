@@ -191,7 +191,7 @@ TRIAL: DataTable[TrialPart] = DataTable(
             "it needs no review"),
         number("disagreement", "Share of judged claims on which the verifiers did not all agree; 0 to 1",
             "trial.disagreement", reasons=_NO_SCORE, why=_why_no_score),
-        integer("marked_replies", "Replies with passages that speak to those who check them, or that hide something",
+        integer("marked_replies", "Replies with passages that the screen marked and that were judged apart",
             lambda of: sum(bool(reading.marked) for reading in of.trial.readings)),
         *_scores_without(),
         integer("severity_disagreements", "Claims judged wrong by all, but with different severities",
@@ -299,9 +299,9 @@ TURN: DataTable[TurnPart] = DataTable(
         integer("sentences_covered", "Of these, covered by the final list of claims", "reading.covered", "not_read"),
         integer("verbatim", "Claims that are clauses of sentences which the extractor left out", "reading.verbatim",
             "not_read", in_report="claims made of these"),
-        integer("marked", "Passages that speak to those who check the reply, or that hide something", "reading.marked",
+        integer("marked", "Passages that the screen marked and that were judged apart", "reading.marked",
             "not_read"),
-        text("marked_why", "What is wrong with each of them", "reading.marked.why", "none is marked"),
+        text("marked_why", "What the screen found in each of them", "reading.marked.why", "none is marked"),
         category("verified",
             "How its claims were verified: several per call, one per call, both ways (audit sample), or not at all",
             ("together", "each_claim", "both_ways", "none"), _verified, "not_read"),
@@ -343,7 +343,7 @@ def _claims(trial: TrialResult, run: TabledRun) -> Iterator[ClaimPart]:
     final = {claim.claim_id: claim for claim in trial.final_claims}
     replies: dict[str | None, str] = {turn.turn_id: turn.reply or "" for turn in trial.conversation}
     for claim in trial.claims:
-        yield ClaimPart(run, trial, claim, final.get(claim.claim_id), replies.get(claim.turn_id, ""))
+        yield ClaimPart(run, trial, claim, final.get(claim.same_as or claim.claim_id), replies.get(claim.turn_id, ""))
 
 
 def _why_no_label(of: ClaimPart) -> str:
@@ -406,7 +406,7 @@ class VerdictPart(NamedTuple):
 def _verdicts(trial: TrialResult, run: TabledRun) -> Iterator[VerdictPart]:
     """One per claim that the judge was asked about, also where it gave no verdict."""
     verifiers = run.verifiers_of(trial)
-    claims = [claim for claim in trial.claims if claim.verifiable]
+    claims = [claim for claim in trial.claims if claim.verifiable and claim.same_as is None]
     in_shared = {one.claim_id for verdicts in trial.shared_verdicts.values() for one in verdicts}
     shared = [claim for claim in claims if claim.claim_id in in_shared]
 

@@ -31,11 +31,19 @@ def own_words(got: Extraction) -> list[str]:
     return [claim.text for claim in got.claims if claim.verbatim]
 
 
-@each_case("count", [4, 5])
-def test_an_answer_that_covers_enough_is_not_asked_for_more(count: int) -> None:
-    got, judge = extracted(each(*FIVE[:count]), reply=" ".join(FIVE))
+def test_an_answer_that_covers_everything_is_not_asked_for_more() -> None:
+    got, judge = extracted(each(*FIVE), reply=" ".join(FIVE))
     assert len(judge.asked) == 1
-    assert (got.first, got.first.covered, left_out(got.first, " ".join(FIVE))) == (got.final, count, list(FIVE[count:]))
+    assert (got.first, got.first.covered) == (got.final, 5)
+
+
+def test_an_answer_that_covers_enough_is_asked_for_the_rest_only_if_that_has_a_figure_or_a_rule() -> None:
+    plain = "The lions in the park sleep all day."
+    got, judge = extracted(each(*FIVE), reply=" ".join([*FIVE, plain]))
+    assert (len(judge.asked), own_words(got)) == (1, [plain])
+    got, judge = extracted(each(*FIVE[:4]), each(FIVE[4]), reply=" ".join(FIVE))
+    assert (len(judge.asked), own_words(got)) == (2, [])
+    assert judge.payload(1)["left_out"] == [FIVE[4]]
 
 
 @each_case("count", [0, 1, 3])
@@ -71,8 +79,8 @@ def words(claim: Claim, reply: str) -> tuple[str, ...]:
 
 
 def test_what_is_left_out_of_an_answer_that_covers_enough_is_judged_too() -> None:
-    got, judge = extracted(each(*FIVE[:4]), reply=" ".join(FIVE))
-    assert (len(judge.asked), own_words(got)) == (1, [FIVE[4]])
+    got, judge = extracted(each(*FIVE[:4]), each(), reply=" ".join(FIVE))
+    assert (len(judge.asked), own_words(got)) == (2, [FIVE[4]])
 
 
 def test_a_sentence_in_its_own_words_is_one_claim_per_clause() -> None:
@@ -110,7 +118,7 @@ def test_what_the_extractor_calls_an_opinion_is_no_claim_of_ours_if_it_states_no
     got, judge = extracted(
         reply_of(quoted("C1", reply, [reply], type_="recommendation", verifiable=False)), reply=reply
     )
-    assert (len(judge.asked), own_words(got), got.final) == (1, [], Coverage(1, ()))
+    assert (len(judge.asked), own_words(got), got.final) == (1, [], Coverage(0, ()))
 
 
 def test_an_amount_left_out_of_a_quote_is_not_hidden() -> None:

@@ -106,7 +106,7 @@ def gathered(folder: Path, results: list[TrialResult]) -> Findings:
 def test_marked_replies_are_counted_bounded_and_shown(tmp_path: Path) -> None:
     made = contents([gathered(tmp_path, two())], [None])
     text = markdown(made)
-    start = text.index("## Replies that speak to their checkers")
+    start = text.index("## Passages that were judged apart")
     part = text[start : text.index("\n## ", start)]
     assert r"| compatible:model\-a | 1 | 1 | 1 |" in part
     lines = [line for line in part.splitlines() if "| accuracy |" in line or "| safety risk |" in line]
@@ -131,7 +131,9 @@ def test_the_summary_says_that_replies_are_marked(tmp_path: Path) -> None:
     summary = summarize(tmp_path, small_manifest(small_plan(targets=[A])))
     said = [notice for notice in notices(summary) if "The screen marked" in notice]
     assert len(said) == 1
-    assert said[0].startswith(f"The screen marked 2 replies of {A}: passages speak to those who check the answer")
+    assert said[0].startswith(
+        f"The screen marked 2 replies of {A}: passages of unusual form or wording were judged apart"
+    )
     assert summary_json(summary)["targets"][A]["marked_replies"] == 2  # type: ignore[index]
 
 
