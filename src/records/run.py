@@ -29,8 +29,8 @@ out much of it, or if it is in the audit sample; otherwise the factual claims of
 be about the key apart from the others, and anything else is verified alone.
 """
 
-Format = Literal[1, 2, 3, 4, 5]
-FORMAT: Format = 5
+Format = Literal[1, 2, 3, 4, 5, 6]
+FORMAT: Format = 6
 """The format this release writes: of the manifest, each journal line, each result and the seal.
 
 A release that adds or renames a field, or computes a result differently from the same calls, raises it.
@@ -41,10 +41,11 @@ FIRST_RELEASE: dict[int, str] = {
     3: "medicare-eval 0.3.0",
     4: "medicare-eval 0.4.0",
     5: "medicare-eval 0.6.0",
+    6: "medicare-eval 0.7.0",
 }
 """Format to the first release that wrote it, which is also one that can replay it."""
 
-REPLAYABLE: tuple[Format, ...] = (4, 5)
+REPLAYABLE: tuple[Format, ...] = (6,)
 """Formats whose results this release computes again, byte for byte, from the same calls."""
 
 
