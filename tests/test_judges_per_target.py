@@ -230,6 +230,17 @@ def test_a_check_for_targets_with_different_judges_is_refused(keys: pytest.Monke
     assert "these have different judges, and a check measures those of one target" in err
 
 
+def test_a_series_with_labeled_replies_has_one_set_of_judges(keys: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    for name, variable in KEYS.items():
+        keys.setenv(variable, f"sentinel-{name}")
+    words = ("series", "init", tmp_path / "monthly", "--scenario", SCRIPT, *THREE, "--allow-retired", "--points", 3)
+    code, _, err = call(*words, "--anchors", 8)
+    assert code == 2
+    assert "the targets have different judges, and labeled replies are judged by one set of judges" in err
+    code, _, err = call(*words, "--anchors", 0)
+    assert code == 0, err
+
+
 # --- what a dry run, a summary and a report say ---
 
 

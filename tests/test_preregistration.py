@@ -157,7 +157,7 @@ def test_every_field_of_a_plan_counts() -> None:
     whole = made.model_dump(mode="json")
     one_by_one = {
         "scenarios", "targets", "verifiers", "rubrics", "prompts", "api_ids", "wording", "model_parameters", "isolation",
-        "background", "target_settings", "citation_checks",
+        "background", "target_settings", "citation_checks", "judges_by_target",
     }  # fmt: skip
     for name in RunPlan.model_fields.keys() - one_by_one:  # those have cases of their own
         other = json.loads(json.dumps(whole))
@@ -179,6 +179,19 @@ def test_every_field_of_a_plan_counts() -> None:
             other[name] = "xai:other"
         again = RunPlan.model_validate_json(json.dumps(other))
         assert deviations(frozen_of(made), again), name
+
+
+def test_other_judges_of_one_target_are_a_deviation() -> None:
+    made = plan(targets=("fake:careful", "fake:wrong"))
+    judges = made.judges_of("fake:careful")
+    other = judges.model_copy(update={"verifiers": ("xai:a", "google:b"), "adjudicator": None})
+    after = made.model_copy(update={"judges_by_target": {"fake:careful": judges, "fake:wrong": other}})
+    said = deviations(frozen_of(made), after)
+    assert (
+        "fake:wrong: judged by xai:a and google:b (read by offline:rules, ties: open), not by the judges of all targets"
+        in said
+    )
+    assert deviations(frozen_of(after), after) == []
 
 
 def test_a_changed_background_fact_is_a_deviation() -> None:

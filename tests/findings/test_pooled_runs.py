@@ -8,8 +8,8 @@ import pytest
 
 from src.errors import InputError
 from src.findings.compare import compare_runs
+from src.findings.estimates import estimate
 from src.findings.read_run import gather, gather_all
-from src.reporting import estimate
 from src.reports.markdown import markdown
 from src.reports.sections import contents
 from src.reports.write import write_report
