@@ -10,6 +10,8 @@ from typing import Any
 import pytest
 
 from src import storage
+from src.agents import extractor
+from src.errors import StorageError
 from src.offline import rules
 from src.reporting import summarize
 from src.schemas import CallRecord, ExtractorInput, TrialResult
@@ -417,3 +419,49 @@ def test_a_judge_that_lets_the_target_dictate_its_answer_has_failed(
     assert all("the canary is wrong or missing" in failure.reason for failure in one.judge_failures)
     assert set(codes(one).values()) == {"incomplete_data"}
     assert_replayed(folder, 1)
+
+
+LONG = "a plan covers what it says and " * 3_000
+"""One sentence of 93,000 characters: 0.6 stopped at such a reply, and again when it was resumed."""
+
+
+def test_a_run_that_stopped_at_a_long_reply_is_finished_by_resume(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fakes_say(tmp_path / "fakes", {"careful": {"Q1": NETWORKS, "Q2": LONG, "Q3": NETWORKS}}, monkeypatch)
+    with pytest.MonkeyPatch.context() as stops:
+
+        async def stopped(*_: object) -> None:
+            raise StorageError("the process ended here")
+
+        stops.setattr("src.runner.judge_turn.TurnJudge._by_judges", stopped)
+        folder = run(tmp_path, "--target", "fake:careful", code=StorageError.exit_code)
+    code, _, err = call("resume", folder, "--quiet")
+    assert code == 0, err
+    one = results(folder)["careful"]
+    assert one.outcome == "scored"
+    (second,) = [reading for reading in one.readings if reading.turn_id == "Q2"]
+    assert second.unjudged > 60_000
+    assert one.review_reasons is not None
+    assert [reason.turn_ids for reason in one.review_reasons if reason.kind == "unjudged"] == [("Q2",)]
+    assert one.conversation[1].reply == LONG
+    assert_verified(folder, 1)
+    assert_replayed(folder, 1)
+
+
+def test_a_fault_of_the_code_is_the_outcome_of_one_trial(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    fakes_say(tmp_path / "fakes", SAID, monkeypatch)
+    extract = extractor.extract
+
+    async def faulty(client: Any, turn_id: str, asked: Any, reply: str, prefix: str = "") -> Any:
+        if NOTE in reply:
+            raise ZeroDivisionError("a fault")
+        return await extract(client, turn_id, asked, reply, prefix)
+
+    monkeypatch.setattr("src.agents.extractor.extract", faulty)
+    folder = run(tmp_path, "--target", "fake:wrong", "--target", "fake:careful")
+    found = results(folder)
+    assert {name: one.outcome for name, one in found.items()} == {"wrong": "judge_failure", "careful": "scored"}
+    (failure,) = found["wrong"].judge_failures
+    assert failure.reason == "internal error: ZeroDivisionError: a fault"
+    assert_verified(folder, 2)

@@ -29,6 +29,7 @@ from ..schemas import (
     BackgroundFact,
     Claim,
     ClaimInView,
+    ClaimType,
     FactInView,
     JudgeFailure,
     KeyInView,
@@ -66,6 +67,8 @@ MOST_CLAIMS = 300
 """Claims of one reply. Those beyond are counted, and a reason for review."""
 NEAR = 0.3
 """Share of a claim's words and figures in one statement of the key from which it shares a call with others like it."""
+OWN_KINDS: frozenset[ClaimType] = frozenset({"recommendation", "referral"})
+"""Types of claims that share calls with each other."""
 Way = Literal["each_claim", "near_the_key", "reply"]
 Part = tuple[str, tuple[ClaimInView, ...]]
 """Claims that a verifier sees in one call, with the name of the part."""
@@ -275,9 +278,9 @@ class _ReplyWork:
     def parts(self, way: Way) -> tuple[Part, ...]:
         """The claims of the reply, divided into calls. Those of marked passages are each alone.
 
-        In `near_the_key`, claims share a call only with claims of their kind: those that could be about the key, and
-        other factual ones. What is no factual claim by the extractor's reading is verified alone. So text that is not
-        about Medicare does not reach a verifier together with the claims that count.
+        In `near_the_key`, claims share a call only with claims of their kind: factual ones that could be about the key,
+        other factual ones, advice and referrals, and what the extractor left out. So text that is not about Medicare does
+        not reach a verifier together with the claims that count.
         """
         everything = {claim.claim_id: verifier.in_view(claim, self._turn.reply) for claim in self.checked}
         apart = [view for name, view in everything.items() if name in self._apart]
@@ -291,7 +294,13 @@ class _ReplyWork:
         claims = [claim for claim in self.checked if claim.claim_id in views]
         factual = [claim.claim_id for claim in claims if claim.type == "factual" and not claim.verbatim]
         near = [claim_id for claim_id in factual if self._could_be_about_the_key(views[claim_id])]
-        groups = {"s1": near, "s2": [claim_id for claim_id in factual if claim_id not in near]}
+        others = [one.claim_id for one in claims if one.type in OWN_KINDS and not one.verbatim]
+        groups = {
+            "s1": near,
+            "s2": [one for one in factual if one not in near],
+            "s3": others,
+            "s4": [one.claim_id for one in claims if one.verbatim],
+        }
         shared = {name: ids for name, ids in groups.items() if len(ids) > 1}
         rest = [part for claim_id, part in single.items() if not any(claim_id in ids for ids in shared.values())]
         return (*((name, tuple(views[one] for one in ids)) for name, ids in shared.items()), *rest, *alone)
