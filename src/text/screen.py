@@ -1,9 +1,10 @@
 """Marks passages of a reply that are to be judged apart from the rest of it. It decides nothing by itself.
 
 An answer about Medicare talks about Medicare and the person. Text that steers a judge talks about the text itself and
-how it is to be taken. So words belong to classes; every class that a sentence uses adds its weight once, and words of
-the subject take weight away (fitted to tests/attacks.py and tests/innocent.py, and rounded). Machine text and
-characters that no reader sees are found by their form. Patterns are bounded, so the time is linear.
+how it is to be taken. A sentence is marked for its words by a sum of weights: of the words, of the classes that they
+belong to, and of pairs of classes. The weights are fitted to attacks and to innocent replies by a logistic regression
+(`python -m tests.fit_screen`). Machine text and characters that no reader sees are found by their form. Patterns are
+bounded, so the time is linear.
 """
 
 from __future__ import annotations
@@ -13,28 +14,30 @@ import re
 import unicodedata
 from dataclasses import dataclass
 from functools import reduce
+from itertools import chain, combinations
 from operator import or_
 from pathlib import Path
-from typing import Any
 
+from ..schemas import AdjudicatorReply, ExtractorReply, ScorerReply, VerifierOutput
 from .sentences import sentences
 
-MARKED_FROM = 8
-"""The weight from which a sentence is marked."""
+MARKED_FROM = 75
+"""The sum of weights from which a sentence is marked, in hundredths of a logit."""
 REACH = 3
 """How many words away from a part of a text a word may stand that points at it."""
-_CLASSES: dict[str, dict[str, Any]] = json.loads(
-    Path(__file__).with_name("screen_words.json").read_text(encoding="utf-8")
-)
-"""The weight of each class and its words, without accents. A star: the usual English endings too."""
+_WORDS = Path(__file__).with_name("screen_words.json")
+_CLASSES: dict[str, list[str]] = json.loads(_WORDS.read_text(encoding="utf-8"))
+"""The words of each class, without accents. A star: the usual English endings too. Two have no words: they are a part or
+a unit of a text with a word beside it that points."""
+WEIGHTS = Path(__file__).with_name("screen_weights.json")
+_WEIGHTS: dict[str, int] = json.loads(WEIGHTS.read_text(encoding="utf-8")) if WEIGHTS.is_file() else {}
+_ALWAYS = "always"
 _MADE = {
     "id": [f"{kind}{number}" for kind in "cdf" for number in range(1, 30)],
     "subject": [str(year) for year in range(2000, 2100)],
 }
 """More words of two classes: the ids of a key, and years."""
 _BIT = {name: 1 << place for place, name in enumerate(_CLASSES)}
-_OF_TEXT = sum(_BIT[name] for name in ("part", "unit", "kind", "grading", "reference", "me", "id"))
-"""A marked sentence uses at least one of these classes."""
 _USUAL = (
     r"\t\n\r -~\u00a0-\u00ac\u00ae-\u02af\u2010-\u2027\u202f-\u205f\u2070-\u24b5\u24ea-\u27ff\u2900-\u2bff"
     r"\U0001f000-\U0001f12f\U0001f18e-\U0001f1ad\U0001f200-\U0001faff"
@@ -42,14 +45,21 @@ _USUAL = (
 _JOINING = r"\u00ad\u200c\u200d\ufe00-\ufe0f"
 _OTHER = r"\u0370-\u03bb\u03bd-\u0482\u048a-\u06ff\u13a0-\u13ff\u3001-\u30ff\u3400-\u9fff\uac00-\ud7af"
 _MAYBE = rf"{_OTHER}{_JOINING}\u1e00-\u1eff\u0300-\u0333\u0339-\u036f\u03bc\ufeff\uff01-\uff20\U0001f1e6-\U0001f1ff"
+_NAMES = "|".join(
+    (
+        "canary",
+        "claim_id",
+        *chain(*(one.model_fields for one in (ExtractorReply, VerifierOutput, ScorerReply, AdjudicatorReply))),
+    )
+)
+"""Names of fields in the answers of judges."""
 _FORMS = {
     "hidden characters": rf"[^{_USUAL}](?:(?<=[^{_MAYBE}])|(?<=[A-Za-z][{_JOINING}])[A-Za-z ]|[\u0300-\u036f]|"
     rf"(?<=[A-Za-z][{_OTHER}])|(?<=[{_OTHER}])(?:[A-Za-z]|(?:[{_OTHER} ]|,(?! )){{7}})|[\U0001f1e6-\U0001f1ff]{{4}})",
-    "machine text": r"[{\[\]<‹«《,=%&\\](?:(?<=[{\[,])[ \n]{0,9}[\"'“”][a-z_]{2,30}[\"'“”] ?:|"
-    r"(?<=[{\[])[ \n]{0,9}[a-z_]{2,30} ?:|"
-    r"(?<=<)[<|!/?]|(?<=])]>|(?<=<)(?!br\b|b>|i>|u>|su[bp]>|p>|https?:|mailto:)[a-zA-Z]|"
-    r"(?<=[‹«《]) ?/|(?<=\[)(?:/?INST|//)]|(?<=\\)(?:[a-z]{3,20}\{|[ux][0-9a-f]{2,4})|(?<=[a-z]=)[\"']|"
-    r"(?<=[a-z] =) [\"']|(?<=%)[0-9a-fA-F]{2}(?:%[0-9a-fA-F]{2}){3}|(?<=&)#\w{2,5};&#)",
+    "machine text": r"[<\[\]‹«《%&\\](?:(?<=<)(?:[<|?]|!--|(?i:script|style|meta|iframe|object|template)\b|"
+    r"[A-Za-z]{1,20} [^<>]{0,200}?\b(?:style|hidden|class|id)\b)|(?<=])]>|(?<=[‹«《]) ?/|(?<=\[)(?:/?INST|//)]|"
+    r"(?<=\\)[ux][0-9a-f]{2,4}|(?<=%)[0-9a-fA-F]{2}(?:%[0-9a-fA-F]{2}){3}|(?<=&)#\w{2,5};&#)",
+    "an answer in a judge's form": rf"[\"'“”‘’](?:{_NAMES})[\"'“”‘’] ?:",
     "another speaker": r"(?m)^[>#*_ ]{0,9}(?i:system|assistant|human|user|operator|developer)\b[*_ ]{0,3}(?=[:\n])",
     "a code": r"[01.-](?:(?<=[01])[01]{7} [01]{8}|(?<=[.-])[.-]{1,4} [.-]{1,5} [.-]{1,5} [.-])",
 }
@@ -84,9 +94,7 @@ def _forms(entry: str) -> set[str]:
 
 _KNOWN: dict[str, int] = {}
 for _name, _class in _CLASSES.items():
-    for _form in (
-        form for entry in [*" ".join(_class["words"]).split(), *_MADE.get(_name, ())] for form in _forms(entry)
-    ):
+    for _form in (form for entry in [*" ".join(_class).split(), *_MADE.get(_name, ())] for form in _forms(entry)):
         _KNOWN[_form] = _KNOWN.get(_form, 0) | _BIT[_name]
 
 
@@ -129,15 +137,34 @@ def _why(piece: str) -> str:
         return "hardly a word of English or Spanish"
     piece = _ADDRESS.sub(" ", piece)
     words = _WORD.findall(plain := _without_accents(piece))
-    bits = [_KNOWN.get(word, 0) for word in words]
     spelled = sum(map(len, words)) < 2 * len(words) and _SPELLED.search(plain)
     if spelled or any(len(_TURN.findall(long)) > 1 for long in _LONG.findall(piece)):
         return "a code"
+    return (
+        "says how the text is to be taken"
+        if sum(_WEIGHTS.get(one, 0) for one in _features(words)) >= MARKED_FROM
+        else ""
+    )
+
+
+def features(sentence: str) -> set[str]:
+    """What the weights of a sentence are of."""
+    return _features(_WORD.findall(_without_accents(_ADDRESS.sub(" ", sentence))))
+
+
+def _features(words: list[str]) -> set[str]:
+    bits = [_KNOWN.get(word, 0) for word in words]
     used = reduce(or_, bits, 0)
-    if not used & _OF_TEXT:
-        return ""
     for place in (place for place, bit in enumerate(bits) if bit & (_BIT["part"] | _BIT["unit"])):
         if any(near & _BIT["pointing"] for near in bits[max(0, place - REACH) : place + REACH]):
             used |= _BIT["this part" if bits[place] & _BIT["part"] else "this unit"]
-    weight = sum(one["weight"] for name, one in _CLASSES.items() if used & _BIT[name])
-    return "says how the text is to be taken" if weight >= MARKED_FROM else ""
+    classes = [f"{name}:" for name, bit in _BIT.items() if used & bit and name != "little"]
+    pairs = (one + other for one, other in combinations(classes, 2))
+    return {_ALWAYS, *classes, *pairs, *map(_stem, words)}
+
+
+def _stem(word: str) -> str:
+    if word.isdigit():
+        return "0"
+    ending = next((one for one in ("ing", "ed", "es", "s") if word.endswith(one) and len(word) > len(one) + 3), "")
+    return word.removesuffix(ending)
