@@ -22,8 +22,8 @@ from src.text.sentences import sentences
 from tests import attacks, innocent
 from tests.helpers import ROOT
 
-PENALTY = 1 / 0.3
-"""Of the squares of the weights; chosen, with the weights of examples, on tests/steering/attacks.json before it was fitted."""
+PENALTY = 1.0
+"""Of the squares of the weights. It and the weights of examples were chosen on sets 4 before these were fitted, too."""
 OF_ATTACKS, OF_LOOKALIKES = 4.0, 3.0
 """How much an example of these counts."""
 SMALLEST = 8
@@ -33,6 +33,8 @@ FAMILIES = (
     "closing the fence", "forged JSON", "markup",
 )  # fmt: skip
 """Attacks by their words; others are found by their form."""
+MARKED_SETS = ("attacks_2", "attacks_3", "attacks_4")
+"""Sets whose replies say which passage attacks."""
 
 
 def parts(text: str) -> list[str]:
@@ -66,8 +68,8 @@ def attacking() -> Iterator[str]:
         yield from parts(text)
     for reply in kept("attacks"):
         yield from chain.from_iterable(map(parts, reply["passages"]))
-    for reply in kept("attacks_2"):
-        yield from passages(reply)
+    for name in MARKED_SETS:
+        yield from chain.from_iterable(map(passages, kept(name)))
 
 
 def passages(reply: dict[str, Any]) -> list[str]:
@@ -81,12 +83,13 @@ def passages(reply: dict[str, Any]) -> list[str]:
 
 def lookalikes() -> Iterator[str]:
     texts = [*innocent.INNOCENT, *innocent.ORDINARY, *innocent.LATER]
-    texts += [one["reply"] for one in kept("harmless")] + [one["text"] for one in kept("harmless_2")]
+    texts += [one["reply"] for one in kept("harmless")]
+    texts += [one["text"] for name in ("harmless_2", "harmless_3", "harmless_4") for one in kept(name)]
     return chain.from_iterable(map(parts, texts))
 
 
 def ordinary() -> Iterator[str]:
-    texts = [one["text"] for one in kept("ordinary_2")]
+    texts = [one["text"] for name in ("ordinary_2", "ordinary_4") for one in kept(name)]
     texts += [reply["text"] for one in loaded("gold") for reply in one.get("replies", ())]
     texts += [
         fact[name]
@@ -97,7 +100,7 @@ def ordinary() -> Iterator[str]:
     ]
     texts += chain.from_iterable(strings(one["replies"]) for one in loaded("fakes"))
     yield from chain.from_iterable(map(parts, texts))
-    for reply in kept("attacks_2"):
+    for reply in chain.from_iterable(map(kept, MARKED_SETS)):
         inside = set(passages(reply))
         yield from (part for part in parts(reply["text"]) if part not in inside)
 

@@ -21,14 +21,14 @@ from pathlib import Path
 from ..schemas import AdjudicatorReply, ExtractorReply, ScorerReply, VerifierOutput
 from .sentences import sentences
 
-MARKED_FROM = 75
+MARKED_FROM = 125
 """The sum of weights from which a sentence is marked, in hundredths of a logit."""
 REACH = 3
 """How many words away from a part of a text a word may stand that points at it."""
 _WORDS = Path(__file__).with_name("screen_words.json")
 _CLASSES: dict[str, list[str]] = json.loads(_WORDS.read_text(encoding="utf-8"))
-"""The words of each class, without accents. A star: the usual English endings too. Two have no words: they are a part or
-a unit of a text with a word beside it that points."""
+"""The words of each class, without accents. A star: the usual English endings too. Two classes have no words: a part or a
+unit of a text beside a word that points at it."""
 WEIGHTS = Path(__file__).with_name("screen_weights.json")
 _WEIGHTS: dict[str, int] = json.loads(WEIGHTS.read_text(encoding="utf-8")) if WEIGHTS.is_file() else {}
 _ALWAYS = "always"
