@@ -1,7 +1,7 @@
 """Fits the weights by which the screen marks a sentence: `python -m tests.fit_screen` writes them again.
 
 A logistic regression on what is kept here: sentences of attacks against those of innocent replies, of replies of the gold
-set and of the fakes, and of facts. Sets named `unseen` are not used: they measure what was fitted.
+set and of the fakes, and of facts. Every set measured the screen once before it was added here (docs/judging.md).
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ FAMILIES = (
     "closing the fence", "forged JSON", "markup",
 )  # fmt: skip
 """Attacks by their words; others are found by their form."""
-MARKED_SETS = ("attacks_2", "attacks_3", "attacks_4")
+MARKED_SETS = ("attacks_2", "attacks_3", "attacks_4", "attacks_5")
 """Sets whose replies say which passage attacks."""
 
 
@@ -84,12 +84,12 @@ def passages(reply: dict[str, Any]) -> list[str]:
 def lookalikes() -> Iterator[str]:
     texts = [*innocent.INNOCENT, *innocent.ORDINARY, *innocent.LATER]
     texts += [one["reply"] for one in kept("harmless")]
-    texts += [one["text"] for name in ("harmless_2", "harmless_3", "harmless_4") for one in kept(name)]
+    texts += [one["text"] for name in ("harmless_2", "harmless_3", "harmless_4", "harmless_5") for one in kept(name)]
     return chain.from_iterable(map(parts, texts))
 
 
 def ordinary() -> Iterator[str]:
-    texts = [one["text"] for name in ("ordinary_2", "ordinary_4") for one in kept(name)]
+    texts = [one["text"] for name in ("ordinary_2", "ordinary_4", "ordinary_5") for one in kept(name)]
     texts += [reply["text"] for one in loaded("gold") for reply in one.get("replies", ())]
     texts += [
         fact[name]

@@ -26,6 +26,7 @@ from tests.helpers import ROOT
 class Fact:
     fact_id: str
     statement: str
+    other_words: str = ""
 
 
 PARTS: dict[Split, str] = {
@@ -48,6 +49,7 @@ FACTS = [
 @dataclass(frozen=True)
 class Case:
     text: str
+    quotes: tuple[str, ...]
     cited: frozenset[str]
     """The library facts that the gold label cites."""
     label: Label
@@ -64,7 +66,7 @@ def bank() -> tuple[BackgroundFact, ...]:
 def cases(split: Split) -> tuple[Case, ...]:
     """Every claim of a part of the gold set whose label rests on facts of the library alone."""
     return tuple(
-        Case(" ".join([seen.text, *seen.quotes]), frozenset(claim.evidence), claim.label, item.state)
+        Case(seen.text, seen.quotes, frozenset(claim.evidence), claim.label, item.state)
         for item in load_gold(split).items
         for claim, seen in zip(item.reply.claims, item.claims, strict=True)
         if claim.evidence and all(one.startswith("B-") for one in claim.evidence)
@@ -79,7 +81,7 @@ def ranks(split: Split) -> tuple[int, ...]:
         state: Retriever([fact for fact in facts if not fact.states or state in fact.states])
         for state in {case.state for case in cases(split)}
     }
-    found = [retrievers[case.state].find(case.text, 10) for case in cases(split)]
+    found = [retrievers[case.state].find(case.text, case.quotes, 10) for case in cases(split)]
     return tuple(
         next((rank for rank, one in enumerate(names, 1) if one in case.cited), 11)
         for case, names in zip(cases(split), found, strict=True)
@@ -153,10 +155,10 @@ def test_text_about_something_else_finds_nothing(text: str) -> None:
 def test_the_limit_is_kept_and_a_smaller_one_gives_the_beginning_of_a_larger_one() -> None:
     retriever = Retriever(bank())
     text = "In 2026 the standard Part B premium is $202.90 a month, and the Part D cap is $2,100 for the year."
-    found = retriever.find(text, 50)
+    found = retriever.find(text, limit=50)
     assert len(found) > LIMIT
     for limit in (0, 1, 3, LIMIT, 20):
-        assert retriever.find(text, limit) == found[:limit]
+        assert retriever.find(text, limit=limit) == found[:limit]
     assert retriever.find(text) == found[:LIMIT]
 
 
@@ -183,7 +185,7 @@ import json
 from src.text.retrieval import Retriever
 from tests.test_retrieval import bank, cases
 retriever = Retriever(bank())
-print(json.dumps([retriever.find(case.text, 10) for case in cases("dev")]))
+print(json.dumps([retriever.find(case.text, case.quotes, 10) for case in cases("dev")]))
 """
 
 
@@ -195,7 +197,7 @@ def test_another_process_with_another_hash_seed_finds_the_same(seed: str) -> Non
         cwd=ROOT, env={**os.environ, "PYTHONHASHSEED": seed, "LC_ALL": "C"}, capture_output=True, text=True, check=True,
     )  # fmt: skip
     retriever = Retriever(bank())
-    assert json.loads(finished.stdout) == [list(retriever.find(case.text, 10)) for case in cases("dev")]
+    assert json.loads(finished.stdout) == [list(retriever.find(case.text, case.quotes, 10)) for case in cases("dev")]
 
 
 @pytest.mark.slow

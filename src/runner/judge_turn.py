@@ -226,7 +226,7 @@ class FactFinder:
             offered = (*self._everywhere, *self._in_state.get(state or "", ()))
             self._retrievers[state] = Retriever(offered)
         retriever = self._retrievers[state]
-        found = {one for claim in claims for one in retriever.find(" ".join([claim.text, *claim.quotes]))}
+        found = {one for claim in claims for one in retriever.find(claim.text, claim.quotes)}
         known = {fact.statement for fact in key.canonical_facts}
         facts = [self._facts[fact_id] for fact_id in sorted(found)]
         return tuple(fact for fact in facts if fact.statement not in known)

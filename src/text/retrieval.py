@@ -1,7 +1,9 @@
 """Find the facts that a text is about, by the words and figures they share: no model, and the same on every machine.
 
-The ranking is BM25 with every term counted once per fact. A term is the stem of a word, a figure, or a letter with
-what it names (Part B, Plan G). Weights are whole numbers, so that a sum does not depend on the order of its terms.
+The ranking is BM25 with every term counted once per fact. A term is the stem of a word, a figure, or a letter with what
+it names (Part B, Plan G). Words that people use and the statement does not have (`other_words`) count less. A term of a
+claim counts three times as much as one that only its quotes have. Weights are whole numbers, so that a sum does not
+depend on the order of its terms.
 """
 
 from __future__ import annotations
@@ -33,8 +35,12 @@ _COMMON = 32
 """Facts that hold a term, from which on adding one large number is faster than adding to each fact."""
 _REMEMBERED = 1_024
 """Texts whose facts are kept: a claim is looked up once alone, and once with those that share its call."""
-_SHARED = 2
-"""Terms that a text and a fact must share."""
+_OTHER = 0.7
+"""How much an other word of a fact counts, beside a word of its statement."""
+_IN_CLAIM = 3
+"""How much a term of a claim counts; one of its quotes alone counts 1."""
+_SHARED = 2 * _IN_CLAIM
+"""Terms that a claim and a fact must share, by how much they count."""
 _COVERED = 0.15
 """Share of a fact's weight that the text must cover."""
 
@@ -47,6 +53,9 @@ class Fact(Protocol):
 
     @property
     def statement(self) -> str: ...
+
+    @property
+    def other_words(self) -> str: ...
 
 
 class Retriever:
@@ -62,18 +71,19 @@ class Retriever:
         ordered = sorted(facts, key=lambda fact: fact.fact_id)
         self._ids = tuple(fact.fact_id for fact in ordered)
         held_by_all = tuple(terms(fact.statement) for fact in ordered)
-        holding = Counter(term for held in held_by_all for term in held)
+        others = tuple(terms(fact.other_words) - held for fact, held in zip(ordered, held_by_all, strict=True))
+        holding = Counter(term for listed in (held_by_all, others) for held in listed for term in held)
         weights = {term: _weight(len(ordered), count) for term, count in holding.items()}
-        mean = holding.total() / max(len(ordered), 1) or 1
+        mean = sum(map(len, held_by_all)) / max(len(ordered), 1) or 1
         found_in: dict[str, dict[int, int]] = {}
         self._needed: list[int] = []
         for place, held in enumerate(held_by_all):
             length = 1 - _LENGTH + _LENGTH * len(held) / mean
             share = (_SATURATION + 1) / (1 + _SATURATION * length)
             own = {term: round(weights[term] * share) for term in held}
-            for term, weight in own.items():
+            for term, weight in (*own.items(), *((term, round(_OTHER * weights[term] * share)) for term in others[place])):
                 found_in.setdefault(term, {})[place] = _TERM + weight
-            self._needed.append(round(_COVERED * sum(own.values())))
+            self._needed.append(round(_COVERED * _IN_CLAIM * sum(own.values())))
         self._rare = {term: tuple(added.items()) for term, added in found_in.items() if len(added) < _COMMON}
         self._common = {term: self._as_one(added) for term, added in found_in.items() if len(added) >= _COMMON}
         self._remembered = lru_cache(maxsize=_REMEMBERED)(self._find)
@@ -84,20 +94,21 @@ class Retriever:
             lanes[place] = weight
         return int.from_bytes(lanes.tobytes(), sys.byteorder)
 
-    def find(self, text: str, limit: int = LIMIT) -> tuple[str, ...]:
-        """The ids of the facts nearest to a text, best first; none if nothing is near enough.
+    def find(self, text: str, quotes: Sequence[str] = (), limit: int = LIMIT) -> tuple[str, ...]:
+        """The ids of the facts nearest to a claim and its quotes, best first; none if nothing is near enough.
 
         Facts that are equally near are in the order of their ids.
         """
-        return self._remembered(text, limit)
+        return self._remembered(text, tuple(quotes), limit)
 
-    def _find(self, text: str, limit: int) -> tuple[str, ...]:
-        asked, needed, least = terms(text), self._needed, _SHARED * _TERM
-        common = sum(self._common.get(term, 0) for term in asked)
+    def _find(self, text: str, quotes: tuple[str, ...], limit: int) -> tuple[str, ...]:
+        needed, least = self._needed, _SHARED * _TERM
+        asked = dict.fromkeys(frozenset[str]().union(*map(terms, quotes)), 1) | dict.fromkeys(terms(text), _IN_CLAIM)
+        common = sum(self._common.get(term, 0) * times for term, times in asked.items())
         sums = array("Q", common.to_bytes(_LANE // 8 * len(self._ids), sys.byteorder))
-        for term in asked:
+        for term, times in asked.items():
             for place, added in self._rare.get(term, ()):
-                sums[place] += added
+                sums[place] += added * times
         near = [
             (-(total % _TERM), place)
             for place, total in enumerate(sums)

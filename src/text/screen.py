@@ -27,8 +27,8 @@ REACH = 3
 """How many words away from a part of a text a word may stand that points at it."""
 _WORDS = Path(__file__).with_name("screen_words.json")
 _CLASSES: dict[str, list[str]] = json.loads(_WORDS.read_text(encoding="utf-8"))
-"""The words of each class, without accents. A star: the usual English endings too. Two classes have no words: a part or a
-unit of a text beside a word that points at it."""
+"""The words of each class, without accents. A star: the usual English endings too. Two classes have no words: a part or
+a unit of a text beside a word that points at it."""
 WEIGHTS = Path(__file__).with_name("screen_weights.json")
 _WEIGHTS: dict[str, int] = json.loads(WEIGHTS.read_text(encoding="utf-8")) if WEIGHTS.is_file() else {}
 _ALWAYS = "always"
@@ -73,6 +73,8 @@ _VOCABULARY = frozenset(Path(__file__).with_name("known_words.txt").read_text(en
 """Words of our facts, questions and documents: enough to tell English from what is not English."""
 FEWEST_WORDS = 5
 LEAST_KNOWN = 1 / 3
+MOST_UNKNOWN = 1 / 5
+"""Share of the sentences of a reply."""
 _WORD, _LONG, _TURN = re.compile(r"\w+"), re.compile(r"\w{12,}"), re.compile(r"[a-z][A-Z]|[A-Za-z][0-9]")
 
 
@@ -104,8 +106,13 @@ def marked_passages(reply: str) -> tuple[Marked, ...]:
     # The line of a code fence counts as text, and odd line ends as spaces; every character keeps its place.
     read = reply.replace("```", "   ").replace("~~~", "   ").replace("\u2028", " ").replace("\u2029", " ")
     found = list[Marked]()
-    for span in sentences(read):
-        why = _why(reply[span.start : span.end])
+    spans = sentences(read)
+    texts = [reply[span.start : span.end] for span in spans]
+    unknown = {place for place, text in enumerate(texts) if _is_in_no_known_language(text)}
+    if len(unknown) > MOST_UNKNOWN * len(texts):
+        unknown = set()  # the answer is in another language: that hides nothing
+    for place, span in enumerate(spans):
+        why = "hardly a word of English or Spanish" if place in unknown else _why(texts[place])
         while odd and odd[-1][0] < span.end:
             at, what = odd.pop()
             why = what if at >= span.start else why
@@ -133,8 +140,6 @@ def _is_in_no_known_language(piece: str) -> bool:
 
 def _why(piece: str) -> str:
     """Why a sentence is marked for its words, or nothing."""
-    if _is_in_no_known_language(piece):
-        return "hardly a word of English or Spanish"
     piece = _ADDRESS.sub(" ", piece)
     words = _WORD.findall(plain := _without_accents(piece))
     spelled = sum(map(len, words)) < 2 * len(words) and _SPELLED.search(plain)
