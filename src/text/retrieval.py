@@ -81,7 +81,10 @@ class Retriever:
             length = 1 - _LENGTH + _LENGTH * len(held) / mean
             share = (_SATURATION + 1) / (1 + _SATURATION * length)
             own = {term: round(weights[term] * share) for term in held}
-            for term, weight in (*own.items(), *((term, round(_OTHER * weights[term] * share)) for term in others[place])):
+            for term, weight in (
+                *own.items(),
+                *((term, round(_OTHER * weights[term] * share)) for term in others[place]),
+            ):
                 found_in.setdefault(term, {})[place] = _TERM + weight
             self._needed.append(round(_COVERED * _IN_CLAIM * sum(own.values())))
         self._rare = {term: tuple(added.items()) for term, added in found_in.items() if len(added) < _COMMON}
