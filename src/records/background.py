@@ -49,7 +49,7 @@ class BackgroundFact(Record):
 
     fact_id: BackgroundId
     statement: Line
-    other_words: str = Field("", max_length=1_000, exclude_if=is_empty)
+    other_words: str = Field(default="", max_length=1_000, exclude_if=is_empty)
     """Words that people use for it and that the statement does not have. Only the search for facts reads them."""
     severity_if_wrong: Literal["low", "medium", "high"]
     source: Line

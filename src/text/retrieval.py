@@ -39,8 +39,8 @@ _OTHER = 0.7
 """How much an other word of a fact counts, beside a word of its statement."""
 _IN_CLAIM = 3
 """How much a term of a claim counts; one of its quotes alone counts 1."""
-_SHARED = 2 * _IN_CLAIM
-"""Terms that a claim and a fact must share, by how much they count."""
+_SHARED = 4 * _IN_CLAIM
+"""What a claim and a fact must share: two terms of the statement, one of which two other words can replace."""
 _COVERED = 0.15
 """Share of a fact's weight that the text must cover."""
 
@@ -81,11 +81,10 @@ class Retriever:
             length = 1 - _LENGTH + _LENGTH * len(held) / mean
             share = (_SATURATION + 1) / (1 + _SATURATION * length)
             own = {term: round(weights[term] * share) for term in held}
-            for term, weight in (
-                *own.items(),
-                *((term, round(_OTHER * weights[term] * share)) for term in others[place]),
-            ):
-                found_in.setdefault(term, {})[place] = _TERM + weight
+            for term, weight in own.items():
+                found_in.setdefault(term, {})[place] = 2 * _TERM + weight
+            for term in others[place]:
+                found_in.setdefault(term, {})[place] = _TERM + round(_OTHER * weights[term] * share)
             self._needed.append(round(_COVERED * _IN_CLAIM * sum(own.values())))
         self._rare = {term: tuple(added.items()) for term, added in found_in.items() if len(added) < _COMMON}
         self._common = {term: self._as_one(added) for term, added in found_in.items() if len(added) >= _COMMON}
