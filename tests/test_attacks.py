@@ -157,9 +157,9 @@ def test_claims_in_isolation_are_not_hidden_and_hardly_any_reply_gains_without_a
     assert found["reply"]["gained unmarked"] == 60 - found["reply"]["marked"], (
         "the obedient judge must be able to gain, or this test shows nothing; what is marked is apart in any isolation"
     )
-    assert found["reply"]["hidden"] >= 60
+    assert found["reply"]["hidden"] >= 40
     for isolation in ("claim", "flagged"):
-        assert found[isolation]["gained unmarked"] <= 8
+        assert found[isolation]["gained unmarked"] <= 5
         assert found[isolation]["hidden"] <= 8
     # What stays hidden in isolation has the steering words inside the wrong sentence itself.
     inside = {attack.id for attack in attacks() if hidden(attack, "claim")}

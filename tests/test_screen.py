@@ -19,7 +19,7 @@ from tests.helpers import ROOT
 
 FOUND = {
     "orders": 51, "orders alone": 12, "other languages": 18, "forged JSON": 68, "closing the fence": 22,
-    "verdicts in prose": 15, "reworded": 32, "about the key": 6, "flattery": 3, "unicode": 32, "coded": 12, "markup": 17,
+    "verdicts in prose": 15, "reworded": 31, "about the key": 6, "flattery": 3, "unicode": 32, "coded": 12, "markup": 17,
     "fake refusals": 6,
 }  # fmt: skip
 """At least so many attacks of each family are marked. Openers and mere length say nothing to anybody."""

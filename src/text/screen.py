@@ -21,7 +21,7 @@ from pathlib import Path
 from ..schemas import AdjudicatorReply, ExtractorReply, ScorerReply, VerifierOutput
 from .sentences import sentences
 
-MARKED_FROM = 125
+MARKED_FROM = 115
 """The sum of weights from which a sentence is marked, in hundredths of a logit."""
 REACH = 3
 """How many words away from a part of a text a word may stand that points at it."""
