@@ -38,7 +38,6 @@ from .errors import IntegrityError
 from .inputs.sources.snapshot import Snapshot
 from .planning.trials import Trial, in_noise_sample, trials_of
 from .records.model_name import family, family_of_id
-from .records.run import FORMAT
 from .records.target import WebCitation, WebSearch
 from .runner.call_resources import JudgeClients
 from .runner.judge_turn import Assertions, Turn, TurnJudge, broken, finish
@@ -340,12 +339,7 @@ async def recompute(
 ) -> None:
     """Recompute the results of these trials from the manifest and recorded calls alone. No adapter is used."""
     runner = TrialRunner(manifest.plan, ReplayGateway(recorded))
-
-    async def run_trial(trial: Trial) -> TrialResult:
-        result = await runner.run_trial(trial)
-        return result if manifest.format == FORMAT else result.model_copy(update={"format": manifest.format})
-
-    await run_in_plan_order(run_trial, todo, TrialSlots(1), sink, lambda: None)
+    await run_in_plan_order(runner.run_trial, todo, TrialSlots(1), sink, lambda: None)
 
 
 # A target's reply that may have come in several parts.

@@ -11,9 +11,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from .findings.cost import CallError, Spending
-from .findings.estimates import Estimated, estimate, key_coverage
+from .findings.estimates import ClaimsBehind, Estimated, claims_behind, estimate, key_coverage
 from .findings.read_run import Findings, Service, gather
-from .reports.document import Cell, estimate_text, shown
+from .reports.document import Cell, estimate_text, range_text, shown
 from .reports.failure_section import kind_text
 from .reports.failure_section import nothing_scored as nothing_scored_cells
 from .reports.notices import notices_of
@@ -37,6 +37,7 @@ __all__ = [
     "kind_text",
     "nothing_scored",
     "notices",
+    "range_text",
     "summarize",
     "summary_json",
     "write_report",
@@ -73,6 +74,11 @@ class Tally:
         self.review += row.review
         self.marked += row.marked
         self.rows.append(row)
+
+    @property
+    def claims(self) -> ClaimsBehind:
+        """Of its scored trials."""
+        return claims_behind(row for row in self.rows if row.outcome == "scored")
 
     def estimate(self, name: str) -> Estimated:
         """A score or the share of a study code, as in every report."""
@@ -162,6 +168,8 @@ def _tally_json(tally: Tally) -> dict[str, object]:
         scores[name] = _estimate_json(tally.estimate(name))
     return {
         "trials": tally.trials,
+        "claims": tally.claims.judged,
+        "open_claims": tally.claims.open,
         "outcomes": dict(sorted(tally.outcomes.items())),
         "scores": scores,
         "shares_of_questions": {name: _estimate_json(tally.estimate(name)) for name in SHARES},
@@ -183,6 +191,7 @@ def _estimate_json(found: Estimated) -> dict[str, object]:
         "effective_n": found.effective,
         "n": found.answers,
         "missing": found.missing,
+        "with_open_claims": found.open,
         "lowest": found.lowest,
         "highest": found.highest,
         "why_no_interval": found.why_no_interval,

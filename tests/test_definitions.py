@@ -129,7 +129,7 @@ def test_changed_words_and_a_new_score_are_everywhere(tmp_path: Path) -> None:
     for said in ("plain", "formula", "methods"):
         assert f"{said} in other words" in run.stdout.lower()
     assert run.stdout.count("brief in other words") == 3
-    codebook = "| `brevity` | number | Words / points made, from the final verdicts; 0 to 1, lower is better"
+    codebook = "| `brevity` | number | Words / points made, from the final verdicts; open claims count as each verifier labeled them; 0 to 1, lower is better"
     for said in (codebook, "How many words a reply takes.", "brevity counts words", "and brevity 1;"):
         assert said in run.stdout, said
     assert run.stdout.count("brevity            words per point; lower is better") == 3

@@ -15,10 +15,12 @@ from src.schemas import (
     CallRecord,
     Claim,
     Exchange,
+    LeftOpen,
     MarkedPassage,
     QuoteSpan,
     RejectedClaim,
     RunPlan,
+    Scores,
     TrialResult,
     TurnOutcome,
     TurnReading,
@@ -98,9 +100,12 @@ def test_a_claim_without_a_verdict_is_not_held_against_the_target(planned: tuple
     assert found.outcome == "scored"
     assert found.final_scores is not None
     assert found.final_scores.accuracy == 1.0
-    assert found.final_scores.completeness is None, "the open claim may make the point that seems missing"
-    assert found.final_scores.safety_risk is None, "the open claim may be wrong"
-    assert found.missing_required_points == ()
+    assert found.final_scores.completeness == 0.75, "one verifier says that it makes its point, the other says nothing"
+    assert found.final_scores.safety_risk == 0
+    assert found.left_open is not None
+    assert (found.left_open.claims, found.left_open.unjudged) == (1, 0)
+    assert (found.left_open.lowest.completeness, found.left_open.highest.completeness) == (0.5, 1)
+    assert found.missing_required_points == (), "the open claim may make the point that seems missing"
     assert "omission" not in found.error_categories
     assert found.needs_manual_review is True
     assert found.scores_by_judge["judge_1"].scores.completeness == 1.0
@@ -136,10 +141,11 @@ def test_a_tie_that_nobody_settles_stays_open_for_a_person(planned: tuple[RunPla
     assert found.judged_by.adjudicator is None
     assert found.outcome == "scored"
     assert found.final_scores is not None
-    assert (found.final_scores.accuracy, found.final_scores.completeness, found.final_scores.safety_risk) == (
-        1,
-        None,
-        None,
+    assert found.final_scores == Scores(accuracy=0.75, completeness=0.75, safety_risk=0.3, calibration=0.7725)
+    assert found.left_open == LeftOpen(
+        claims=1,
+        lowest=Scores(accuracy=0.5, completeness=0.5, safety_risk=0, calibration=0.5475),
+        highest=Scores(accuracy=1, completeness=1, safety_risk=0.6, calibration=0.9975),
     )
     assert found.review_reasons is not None
     assert {reason.kind for reason in found.review_reasons} == {"judges_disagree", "open_claims"}

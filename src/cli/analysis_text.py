@@ -11,6 +11,7 @@ from typing import Any
 from ..findings.compare import Compared, Comparison, best_first
 from ..findings.compare_judges import Change, ChangedCode, JudgesCompared
 from ..findings.drift import ChangedAnswer, Drifts, TargetDrift
+from ..findings.estimates import Estimated
 from ..findings.pairs import PairedQuestions
 from ..findings.sensitivity import Sensitivities, Sensitivity
 from ..reports.analysis_pages import changed_questions, compare_methods, swapped, worst_first
@@ -97,9 +98,19 @@ def _own_text(compared: Compared, measure: str, system: str) -> str:
     told = f"mean {_number(one.value)}"
     if one.low is not None and one.high is not None:
         told += f" ({rounded(one.low)} to {rounded(one.high)})"
+    if one.claims:
+        told += f", {counted(one.answers, 'trial')}, {counted(one.claims.judged, 'claim')}"
+    else:
+        told += f", {counted(one.answers, 'answer')}"
     if one.lowest is not None and one.highest is not None:
-        told += f", {rounded(one.lowest)} to {rounded(one.highest)} with {one.missing:,} missing at the ends"
+        told += f"; {rounded(one.lowest)} to {rounded(one.highest)} with {unsure_text(one)} at the ends"
     return told
+
+
+def unsure_text(one: Estimated) -> str:
+    """3 missing and 36 open claims."""
+    still_open = [counted(one.claims.open, "open claim")] if one.claims and one.claims.open else []
+    return " and ".join([*([f"{one.missing:,} missing"] if one.missing or not still_open else []), *still_open])
 
 
 def _pair_text(one: Comparison, floor: float) -> Iterator[str]:
@@ -118,9 +129,10 @@ def _missing_text(paired: PairedQuestions, *, turned: bool) -> Iterator[str]:
     if paired.lowest is not None and paired.highest is not None:
         ends = (-paired.highest, -paired.lowest) if turned else (paired.lowest, paired.highest)
         low, high = map(signed, ends)
+        still_open = f"; open claims in {paired.open}" if paired.open else ""
         yield (
             f"    missing: {paired.one_sided} on one side, {paired.neither} on both, of "
-            f"{counted(paired.answers + missing, 'pair')}; with them, {low} to {high}"
+            f"{counted(paired.answers + missing, 'pair')}{still_open}; with them, {low} to {high}"
         )
     if paired.unmatched:
         yield f"    {counted(paired.unmatched, 'trial')} that the other side had not planned left out"
@@ -227,9 +239,7 @@ def _variance_text(one: Sensitivity) -> Iterator[str]:
     yield _told(sensitivity_sentence(one), "  ")
     if one.estimate.lowest is not None and one.estimate.highest is not None:
         ends = f"{rounded(one.estimate.lowest)} to {rounded(one.estimate.highest)}"
-        yield _wrapped(
-            f"{one.estimate.missing:,} missing; with them at the ends of the scale, the mean is {ends}.", "  "
-        )
+        yield _wrapped(f"{unsure_text(one.estimate)}; with them at the ends of the scale, the mean is {ends}.", "  ")
     yield _variance_table(one.components)
     if one.judges:
         yield f"{one.target}: {one.measure} according to each judge, {one.judges.n} values"

@@ -16,6 +16,7 @@ from ..text.rounded import percent
 
 if TYPE_CHECKING:  # a table of models or of facts needs none of these, and they take long to import
     from ..calls.estimate import EstimateRow
+    from ..findings.estimates import Estimated
     from ..reporting import CallError, Spending, Summary
     from ..stats.clustered import ClusteredShare
 
@@ -88,18 +89,24 @@ def wrapped(text: str, width: int | None = None) -> str:
 
 def summary_table(summary: Summary, width: int | None = None) -> str:
     """The table printed at the end of a run."""
-    from ..reporting import coverage_sentence, estimate_text
+    from ..reporting import coverage_sentence, range_text
     from ..scoring.definitions import MEASURES, SCORES
     from ..stats.bounded import LEAST_UNITS
 
     scores = [MEASURES[name].lines for name in SCORES]
     names = (scores[0], "key\ncover-\nage", *scores[1:], "refu-\nsals", "fabri-\ncated")
-    rows = []
+    rows, unsure = [], []
     for target, tally in summary.by_target.items():
-        accuracy, *others = (estimate_text(tally.estimate(name), two_lines=True) for name in SCORES)
+        estimates = [tally.estimate(name) for name in SCORES]
+        accuracy, *others = map(_estimate_lines, estimates)
+        claims = tally.claims
+        counts = f"{tally.outcomes['scored']}/{tally.trials} scored\n{counted(claims.judged, 'claim')}"
+        if claims.open or any(one.missing for one in estimates):
+            ends = (range_text(one.lowest, one.highest) for one in estimates)
+            unsure.append([target, f"{max(one.missing for one in estimates):,}", f"{claims.open:,}", *ends])
         rows.append(
             [
-                f"{target}\n{tally.outcomes['scored']}/{tally.trials} scored",
+                f"{target}\n{counts}",
                 accuracy,
                 _coverage_text(tally.coverage),
                 *others,
@@ -108,10 +115,26 @@ def summary_table(summary: Summary, width: int | None = None) -> str:
             ]
         )
     caption = (
-        f"Mean over scenarios, then its 95% interval, for which {LEAST_UNITS} scenarios are needed. "
-        f"{coverage_sentence(summary.coverage)}"
+        f"Mean over scenarios, then its 95% interval, for which {LEAST_UNITS} scenarios are needed, then the number of "
+        f"trials. {coverage_sentence(summary.coverage)}"
     )
-    return plain_table(("target", *names), rows, caption=caption, width=width)
+    table = plain_table(("target", *names), rows, caption=caption, width=width)
+    if not unsure:
+        return table
+    caption = (
+        "Lowest and highest that the means could be: with missing trials at either end, and all claims that judges "
+        "left open falling one way or the other. In the means, an open claim counts as each verifier labeled it."
+    )
+    names = ("trials\nmissing", "claims\nopen", *scores)
+    return f"{table}\n\n{plain_table(('target', *names), unsure, caption=caption, width=width)}"
+
+
+def _estimate_lines(one: Estimated) -> str:
+    """A mean, its interval, and of how many trials it is."""
+    from ..reporting import estimate_text
+
+    text = estimate_text(one, two_lines=True)
+    return text if one.value is None else f"{text}\nn={one.answers:,}"
 
 
 def _coverage_text(share: ClusteredShare) -> str:

@@ -12,7 +12,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, get_args
 
@@ -90,7 +90,17 @@ def explained(result: TrialResult, name: str, words: ScenarioWords) -> Explained
         "safety_risk": _safety_risk,
         "calibration": _calibration,
     }.get(name)
-    return explain(result, value, words) if explain else Explained(value, "", _formula(name))
+    found = explain(result, value, words) if explain else Explained(value, "", _formula(name))
+    return replace(found, why=found.why + _left_open(result, name))
+
+
+def _left_open(result: TrialResult, name: str) -> str:
+    """How far open claims could move a score."""
+    if result.left_open is None:
+        return ""
+    low, high = (getattr(one, name) for one in (result.left_open.lowest, result.left_open.highest))
+    claims = counted(result.left_open.claims, "open claim counts", "open claims count")
+    return f"\n\n{claims} as each verifier labeled it, in turn; the score could be {low} to {high}."
 
 
 def _formula(name: str) -> str:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Container, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import fsum
 from typing import Literal, NamedTuple
 
@@ -22,6 +22,8 @@ from ..trials.missing import MISSING, measured_score
 from ..trials.row import NO_CLAIMS, ClaimCount, Row
 
 UnitKind = Literal["scenario", "script"]
+End = Literal["lowest", "highest"]
+ENDS: tuple[End, End] = ("lowest", "highest")
 
 
 class Question(NamedTuple):
@@ -36,6 +38,16 @@ class Answer(NamedTuple):
     variant: str
     value: float | None
     """None if it is missing."""
+    lowest: float | None = None
+    highest: float | None = None
+    """What it could be, if claims of the trial are open."""
+
+    def at(self, end: End) -> float:
+        """The value at one end of what it could be; a missing one could be anything."""
+        if self.value is None:
+            return float(end == "highest")
+        found = self.lowest if end == "lowest" else self.highest
+        return self.value if found is None else found
 
 
 class QuestionValue(NamedTuple):
@@ -63,8 +75,21 @@ class Estimated:
     """How many independent answers would tell as much. Never more than there are questions, or questions in scripts."""
     lowest: float | None = None
     highest: float | None = None
-    """The value if all missing answers had been 0, or 1. None if none is missing."""
+    """The value if all missing answers had been 0, or 1, and all open claims had fallen so. None if there are none."""
     why_no_interval: str | None = None
+    open: int = 0
+    """Of `answers`, trials with open claims."""
+    claims: ClaimsBehind | None = None
+    """For scores of trials: the claims of those that count."""
+
+
+@dataclass(frozen=True)
+class ClaimsBehind:
+    """Claims that judges were given."""
+
+    judged: int
+    open: int
+    """Of these, without a final label."""
 
 
 def answers_of(rows: Iterable[Row], measure: str) -> list[Answer]:
@@ -73,14 +98,21 @@ def answers_of(rows: Iterable[Row], measure: str) -> list[Answer]:
     for row in rows:
         variant = row.variant or ""
         if measure in SCORES:
-            score = measured_score(row.outcome, measure, row.score(measure))
+            score = measured_score(row.outcome, measure, row.score(measure), undecided=row.undecided(measure))
             if score.missing or score.value is not None:
-                found.append(Answer(Question(row.scenario_id, ""), variant, score.value))
+                found.append(Answer(Question(row.scenario_id, ""), variant, score.value, *_ends(row, measure)))
             continue
         for group, code in row.counted:
             value = None if code == MISSING else float(code == measure)
             found.append(Answer(Question(row.scenario_id, group), variant, value))
     return found
+
+
+def _ends(row: Row, measure: str) -> tuple[float | None, float | None]:
+    if row.ends is None:
+        return None, None
+    place = SCORES.index(measure)
+    return row.ends.lowest[place], row.ends.highest[place]
 
 
 @dataclass(slots=True)
@@ -90,12 +122,27 @@ class AnswerCount:
     total: float = 0.0
     n: int = 0
     missing: int = 0
+    open: int = 0
+    """Of `n`, those that open claims could move."""
+    lowest: float = 0.0
+    highest: float = 0.0
+    """The total, with all answers at that end."""
 
-    def mean(self, end: float | None = None) -> float | None:
-        """The mean over repeats; with an end, missing answers have that value."""
+    def add(self, answer: Answer, n: int = 1) -> None:
+        if answer.value is None:
+            self.missing += n
+        else:
+            self.total += n * answer.value
+            self.n += n
+            self.open += n * (answer.lowest is not None)
+        self.lowest += n * answer.at("lowest")
+        self.highest += n * answer.at("highest")
+
+    def mean(self, end: End | None = None) -> float | None:
+        """The mean over repeats, without missing answers; or with all at one end of what they could be."""
         if end is None:
             return self.total / self.n if self.n else None
-        return (self.total + end * self.missing) / (self.n + self.missing)
+        return (self.lowest if end == "lowest" else self.highest) / (self.n + self.missing)
 
 
 Tallies = dict[Question, dict[str, AnswerCount]]
@@ -104,13 +151,8 @@ Tallies = dict[Question, dict[str, AnswerCount]]
 
 def tallied(answers: Iterable[Answer]) -> Tallies:
     found: Tallies = {}
-    for question, variant, value in answers:
-        tally = found.setdefault(question, {}).setdefault(variant, AnswerCount())
-        if value is None:
-            tally.missing += 1
-        else:
-            tally.total += value
-            tally.n += 1
+    for answer in answers:
+        found.setdefault(answer.question, {}).setdefault(answer.variant, AnswerCount()).add(answer)
     return found
 
 
@@ -124,39 +166,34 @@ def _tallied_codes(rows: Iterable[Row], code: str) -> Tallies:
     alike = Counter([(row.scenario_id, row.variant, row.counted) for row in rows])
     for (scenario_id, variant, coded), n in alike.items():
         for group, given in coded:
-            tally = found.setdefault(Question(scenario_id, group), {}).setdefault(variant or "", AnswerCount())
-            if given == MISSING:
-                tally.missing += n
-            else:
-                tally.total += n * float(given == code)
-                tally.n += n
+            question = Question(scenario_id, group)
+            tally = found.setdefault(question, {}).setdefault(variant or "", AnswerCount())
+            tally.add(Answer(question, variant or "", None if given == MISSING else float(given == code)), n)
     return found
 
 
 def _tallied_scores(rows: Iterable[Row], name: str) -> Tallies:
-    found: dict[tuple[str, str | None], AnswerCount] = {}
+    found: Tallies = {}
     place = SCORES.index(name)
-    alike = Counter([(row.scenario_id, row.variant, row.outcome, row.scores[place]) for row in rows])
-    for (scenario_id, variant, outcome, value), n in alike.items():
-        measured = measured_score(outcome, name, value)
-        if not measured.missing and measured.value is None:
-            continue
-        tally = found.setdefault((scenario_id, variant), AnswerCount())
-        if measured.value is None:
-            tally.missing += n
-        else:
-            tally.total += n * measured.value
-            tally.n += n
-    tallies: Tallies = {}
-    for (scenario_id, variant), tally in found.items():
-        tallies.setdefault(Question(scenario_id, ""), {})[variant or ""] = tally
-    return tallies
+    alike = Counter(
+        [
+            (row.scenario_id, row.variant, row.outcome, row.scores[place], row.undecided(name), *_ends(row, name))
+            for row in rows
+        ]
+    )
+    for (scenario_id, variant, outcome, value, undecided, *ends), n in alike.items():
+        measured = measured_score(outcome, name, value, undecided=undecided)
+        if measured.missing or measured.value is not None:
+            question = Question(scenario_id, "")
+            tally = found.setdefault(question, {}).setdefault(variant or "", AnswerCount())
+            tally.add(Answer(question, variant or "", measured.value, *ends), n)
+    return found
 
 
-def question_values(tallies: Tallies, end: float | None = None) -> list[QuestionValue]:
+def question_values(tallies: Tallies, end: End | None = None) -> list[QuestionValue]:
     """One value per question: the mean over variants of the mean over repeats.
 
-    Missing answers are left out, or have the value `end`.
+    Missing answers are left out; or all answers are at one end of what they could be.
     """
     found = []
     for question, variants in tallies.items():
@@ -172,10 +209,17 @@ def _mean(values: Sequence[float]) -> float:
 
 def estimate(rows: Iterable[Row], measure: str) -> Estimated:
     """A measure over all questions, by scenario."""
-    tallies = tallied_rows(rows, measure)
+    listed = list(rows)
+    tallies = tallied_rows(listed, measure)
     by_question = question_values(tallies)
     found = bounded_by_cluster((one.question.scenario_id, one.value) for one in by_question)
-    return _estimated(found, "scenario", tallies, most=len(by_question))
+    claims = claims_behind(row for row in listed if row.score(measure) is not None) if measure in SCORES else None
+    return replace(_estimated(found, "scenario", tallies, most=len(by_question)), claims=claims)
+
+
+def claims_behind(rows: Iterable[Row]) -> ClaimsBehind:
+    counts = [(row.judged, row.unresolved) for row in rows]
+    return ClaimsBehind(sum(judged for judged, _ in counts), sum(still_open for _, still_open in counts))
 
 
 def estimate_shares(values: Iterable[tuple[str, float]]) -> Estimated:
@@ -238,9 +282,9 @@ def _strata(tallies: Tallies) -> list[Stratum]:
 def _estimated(found: Bounded, unit: UnitKind, tallies: Tallies, *, most: int) -> Estimated:
     """`most` is the highest effective n that is printed."""
     every = [tally for variants in tallies.values() for tally in variants.values()]
-    missing = sum(tally.missing for tally in every)
+    missing, still_open = sum(tally.missing for tally in every), sum(tally.open for tally in every)
     lowest, highest = (
-        (_mean([one.value for one in question_values(tallies, end)]) for end in (0.0, 1.0)) if missing else (None, None)
+        _mean([one.value for one in question_values(tallies, end)]) if missing or still_open else None for end in ENDS
     )
     return Estimated(
         found.value,
@@ -255,6 +299,7 @@ def _estimated(found: Bounded, unit: UnitKind, tallies: Tallies, *, most: int) -
         lowest,
         highest,
         _why_no_interval(found, unit),
+        still_open,
     )
 
 

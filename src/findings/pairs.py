@@ -11,7 +11,7 @@ from ..schemas import RunPlan
 from ..scoring.definitions import SCORES
 from ..trials.missing import MISSING, measured_score
 from ..trials.row import Row
-from .estimates import Answer, Question, answers_of, question_values, tallied
+from .estimates import ENDS, Answer, End, Question, answers_of, question_values, tallied
 from .read_run import Findings
 
 TrialKey = tuple[str, str | None, int]
@@ -81,11 +81,14 @@ class PairedQuestions:
     """Pairs in which an answer is missing on one side."""
     neither: int
     """Pairs in which it is missing on both."""
+    open: int
+    """Of `answers`, pairs with open claims."""
     unmatched: int
     """Trials that the other side had not planned."""
     lowest: float | None
     highest: float | None
-    """The mean difference if all missing answers had been at the ends of the scale; None if none is missing."""
+    """The mean difference if all missing answers had been at the ends of the scale, and all open claims had fallen for
+    one side and against the other; None if there are none."""
 
 
 def pair_questions(
@@ -104,11 +107,12 @@ def pair_questions(
             answers.append((answer, gone) if is_first else (gone, answer))
     known = [(a, b) for a, b in answers if a.value is not None and b.value is not None]
     neither = sum(a.value is None and b.value is None for a, b in answers)
+    still_open = sum(any(one.lowest is not None for one in both) for both in known)
     ends: list[float | None] = [None, None]
-    if len(known) < len(answers):
-        ends = [_mean_difference(answers, *at) for at in ((0.0, 1.0), (1.0, 0.0))]
+    if still_open or len(known) < len(answers):
+        ends = [_mean_difference(answers, *at) for at in (ENDS, ENDS[::-1])]
     return PairedQuestions(
-        _by_question(known), len(known), len(answers) - len(known) - neither, neither, unmatched, *ends
+        _by_question(known), len(known), len(answers) - len(known) - neither, neither, still_open, unmatched, *ends
     )
 
 
@@ -142,13 +146,9 @@ def _by_question(answers: Sequence[_AnswerPair]) -> list[ScorePair]:
     return [ScorePair(question.scenario_id, one, seconds[question]) for question, one in firsts.items()]
 
 
-def _mean_difference(answers: Sequence[_AnswerPair], first: float, second: float) -> float:
-    """The mean difference if missing answers of either side had these values."""
-
-    def filled(answer: Answer, end: float) -> Answer:
-        return answer if answer.value is not None else answer._replace(value=end)
-
-    pairs = _by_question([(filled(a, first), filled(b, second)) for a, b in answers])
+def _mean_difference(answers: Sequence[_AnswerPair], first: End, second: End) -> float:
+    """The mean difference if the answers of either side were at these ends of what they could be."""
+    pairs = _by_question([(a._replace(value=a.at(first)), b._replace(value=b.at(second))) for a, b in answers])
     return fsum(one.first - one.second for one in pairs) / len(pairs)
 
 

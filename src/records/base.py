@@ -64,6 +64,10 @@ def is_false(value: object) -> bool:
     return value is False
 
 
+def is_zero(value: float) -> bool:
+    return value == 0
+
+
 def is_empty(value: Sized) -> bool:
     return not len(value)
 

@@ -25,6 +25,7 @@ from .base import (
     Unit,
     is_false,
     is_none,
+    is_zero,
 )
 from .scenario import Scenario
 
@@ -175,10 +176,27 @@ class Scores(Record):
     calibration: Unit | None
 
 
+class LeftOpen(Record):
+    """What claims without a final label leave open. Scores count them as each verifier labeled them, in turn."""
+
+    claims: int = Field(ge=1)
+    unjudged: int = Field(default=0, exclude_if=is_zero)
+    """Of these, how many no verifier labeled. They count in no score, and could get any label."""
+    lowest: Scores
+    """Of each score the lowest value, over the ways in which the claims could fall."""
+    highest: Scores
+
+
 class ScorerOutput(Record):
+    """Scores of a trial from one set of labels: the final ones, or one verifier's."""
+
     scores: Scores
     missing_required_points: tuple[str, ...]
+    """Points that are not made, whichever way open claims fall."""
     error_categories: tuple[ErrorCategory, ...]
+    """Errors that are there, whichever way open claims fall."""
+    left_open: LeftOpen | None = Field(default=None, exclude_if=is_none)
+    """None if no claim is open, and in runs of formats 1 to 5."""
 
 
 class TiedClaim(ClaimInView):
@@ -204,7 +222,7 @@ class FinalClaim(Record):
     turn_id: Ident
     text: str
     label: Label | None
-    """None if the judges left it unresolved; it then counts nowhere."""
+    """None if the judges left it open; scores then count it as each verifier labeled it, in turn."""
     evidence: tuple[str, ...]
     severity: Severity
     severity_split: bool = False

@@ -6,10 +6,10 @@ from typing import Literal
 
 from pydantic import Field
 
-from .base import Ident, Line, ModelName, Record, Sha256, TrialOutcome, TurnOutcome, is_empty, is_none
+from .base import Ident, Line, ModelName, Record, Sha256, TrialOutcome, TurnOutcome, is_empty, is_none, is_zero
 from .citation import CheckedCitation
-from .contracts import Claim, FinalClaim, Observation, ScorerOutput, Scores, Verdict
-from .run import Format, Role, Stage, is_first, is_zero
+from .contracts import Claim, FinalClaim, LeftOpen, Observation, ScorerOutput, Scores, Verdict
+from .run import Format, Role, Stage, is_first
 from .study_code import QuestionCode
 from .target import WebSearch
 
@@ -170,6 +170,7 @@ class WithoutMarked(Record):
     """Up to format 5, like `claims`."""
     final_scores: Scores | None
     """None if a judge failed."""
+    left_open: LeftOpen | None = Field(default=None, exclude_if=is_none)
     study_codes: tuple[QuestionCode, ...]
 
 
@@ -195,9 +196,12 @@ class TrialResult(Record):
     final_claims: tuple[FinalClaim, ...]
     final_scores: Scores | None
     """None if the trial was not scored; `outcome` says why."""
+    left_open: LeftOpen | None = Field(default=None, exclude_if=is_none)
+    """The range of each final score; None if no claim is open, and in runs of formats 1 to 5."""
     without_marked: WithoutMarked | None = Field(default=None, exclude_if=is_none)
     """Set if the screen marked a reply of a scored trial."""
     missing_required_points: tuple[str, ...]
+    """Points that are not made, whichever way open claims fall."""
     study_codes: tuple[QuestionCode, ...]
     error_categories: tuple[str, ...]
     needs_manual_review: bool

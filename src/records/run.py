@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 from pydantic import ConfigDict, Field
 
 from .background import BackgroundFact, StateCode
-from .base import CallOutcome, Ident, Line, ModelName, Record, Sha256, is_empty, is_false, is_none
+from .base import CallOutcome, Ident, Line, ModelName, Record, Sha256, is_empty, is_false, is_none, is_zero
 from .citation import SnapshotPage
 from .facts import PlanYear
 from .ids import repeats_in, repeats_of, scenario_name
@@ -52,10 +52,6 @@ REPLAYABLE: tuple[Format, ...] = (6,)
 MAX_SHARDS = 500
 """A merge keeps one file of each shard open."""
 BatchMode = Literal["none", "judges"]
-
-
-def is_zero(value: float) -> bool:
-    return value == 0
 
 
 def is_first(value: int) -> bool:

@@ -14,7 +14,7 @@ from typing import Literal
 from ..findings.compare import ALPHA, FEWEST_FOR_P, Comparison
 from ..findings.drift import DECIDING, KEY_CHANGED, QUESTIONS_CHANGED, JudgeDrift, TargetDrift
 from ..findings.sensitivity import Sensitivity
-from ..scoring.definitions import KEY_COVERAGE, LESS_IS_BETTER, MEASURES, READING_ORDER
+from ..scoring.definitions import KEY_COVERAGE, LESS_IS_BETTER, MEASURES, READING_ORDER, SCORES
 from ..stats.bounded import LEAST_UNITS
 from ..stats.comparison import Difference
 from ..stats.power import clusters_needed
@@ -154,7 +154,7 @@ def _as_cell(text: Callable[..., str], sign: str = "") -> Callable[..., Cell]:
 
 template.environment("sections").globals.update(
     ALPHA=ALPHA, DECIDING=DECIDING, FEWEST_FOR_P=FEWEST_FOR_P, KEY_COVERAGE=KEY_COVERAGE, LESS_IS_BETTER=LESS_IS_BETTER,
-    MEASURES=MEASURES, READING_ORDER=READING_ORDER, SENTENCES=SENTENCES, UNDECIDED=UNDECIDED, ends=_ends,
+    MEASURES=MEASURES, READING_ORDER=READING_ORDER, SCORES=SCORES, SENTENCES=SENTENCES, UNDECIDED=UNDECIDED, ends=_ends,
     interval=_as_cell(interval_text), of_fakes=lambda names: any(name.startswith("fake:") for name in names),
     ordered=_ordered, p=_as_cell(p_text), percent=_as_cell(percent), point_range=_as_cell(point_range),
     points=_as_cell(points), reply=reply_cell, rounded=_as_cell(rounded), scenarios_needed=scenarios_needed,

@@ -30,7 +30,7 @@ from ..text.money import money_text
 from ..text.rounded import percent
 from ..trials.row import LABELS, OUTCOMES
 from . import template
-from .document import estimate_text, share_text
+from .document import mean_text, share_text
 from .methods import notices_text
 from .run_section import key_facts, roles_of
 from .score_section import OUTCOME_NAMES, knows_tampered
@@ -182,7 +182,7 @@ def _target(found: Findings, target: str, ends: Sequence[TrialOutcome]) -> _Targ
         planned,
         [outcomes[outcome] for outcome in ends],
         planned - len(rows),
-        [*map(share_text, shares), *map(estimate_text, scores), share_text(key_coverage(rows))],
+        [*map(share_text, shares), *map(mean_text, scores), share_text(key_coverage(rows))],
         max(one.units for one in (*shares, *scores)),
         [
             (MEASURES[name].heading, one)

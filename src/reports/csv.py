@@ -17,11 +17,14 @@ from ..text.escape import defused, plain
 from .document import Cell, Column, Table
 from .series import Runs
 
-_PARTS = {"mean": ("", "_low", "_high", "_scenarios", "_missing"), "share": ("_share", "_low", "_high", "_effective_n")}
+_PARTS = {
+    "mean": ("", "_low", "_high", "_lowest", "_highest", "_scenarios", "_trials", "_missing"),
+    "share": ("_share", "_low", "_high", "_effective_n"),
+}
 
 
 def table_csv(table: Table) -> str:
-    """Every column that has a CSV name; a mean becomes five columns and a share four."""
+    """Every column that has a CSV name; a mean becomes eight columns and a share four."""
     buffer = StringIO()
     writer = csv.writer(buffer, lineterminator="\n")
     places = [place for place, column in enumerate(table.columns) if column.key]
@@ -43,7 +46,8 @@ def _values(column: Column, cell: Cell) -> list[str]:
     ends = map(_number, (found.value, found.low, found.high))
     if column.kind == "mean":
         assert isinstance(found, Estimated)
-        return [*ends, str(found.units), str(found.missing)]
+        bounds = map(_number, (found.lowest, found.highest))
+        return [*ends, *bounds, str(found.units), str(found.answers), str(found.missing)]
     effective = found.effective if isinstance(found, Estimated | ClusteredShare | Bounded) else float(found.n)
     return [*ends, _effective(effective)]
 

@@ -117,8 +117,8 @@ def part_cell(found: int, n: int) -> Cell:
 
 
 def mean_cell(estimate: Estimated) -> Cell:
-    """A mean of scores with its interval."""
-    return Cell(estimate_text(estimate), "number", estimate)
+    """A mean of scores with its interval and of how many trials it is."""
+    return Cell(mean_text(estimate), "number", estimate)
 
 
 def share_cell(found: AnyShare) -> Cell:
@@ -141,11 +141,14 @@ def number_cell(value: float | None, low: float | None = None, high: float | Non
 
 
 def range_cell(low: float | None, high: float | None, *, in_percent: bool = False) -> Cell:
-    """The lowest and the highest that a share or a mean could be; a dash if nothing is missing."""
+    return Cell(range_text(low, high, in_percent=in_percent), "number")
+
+
+def range_text(low: float | None, high: float | None, *, in_percent: bool = False) -> str:
+    """The lowest and the highest that a share or a mean could be; a dash if nothing is missing or open."""
     if low is None or high is None:
-        return Cell(NOTHING, "number")
-    ends = (percent_text(low), f"{percent_text(high)}%") if in_percent else (rounded(low), rounded(high))
-    return Cell("–".join(ends), "number")
+        return NOTHING
+    return "–".join((percent_text(low), f"{percent_text(high)}%") if in_percent else (rounded(low), rounded(high)))
 
 
 def gap_cell(value: float | None, low: float | None, high: float | None, n: int, mark: str = "") -> Cell:
@@ -183,6 +186,11 @@ def estimate_text(estimate: Estimated, *, two_lines: bool = False) -> str:
         return rounded(estimate.value) if two_lines else f"{rounded(estimate.value)} ({NO_INTERVAL})"
     interval = f"{rounded(estimate.low)}–{rounded(estimate.high)}"
     return f"{rounded(estimate.value)}\n{interval}" if two_lines else f"{rounded(estimate.value)} ({interval})"
+
+
+def mean_text(estimate: Estimated) -> str:
+    """0.93 (0.78–1.00), n=24."""
+    return estimate_text(estimate) if estimate.value is None else f"{estimate_text(estimate)}, n={estimate.answers:,}"
 
 
 def share_text(found: AnyShare) -> str:

@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 from .. import storage
 from ..errors import IntegrityError
-from ..findings.estimates import estimate
+from ..findings.estimates import claims_behind, estimate
 from ..findings.human_comparison import STUDY_SCENARIOS
 from ..findings.processes import Piece
 from ..schemas import QuestionCode
@@ -194,9 +194,14 @@ def target_page(series: ReportedTarget, scripts: Scripts) -> Page:
 
 def _cells(rows: Sequence[Row]) -> Iterator[tuple[str, str]]:
     yield "trials", f"{len(rows):,}"
-    yield "scored", f"{sum(row.outcome == 'scored' for row in rows):,}"
+    scored = [row for row in rows if row.outcome == "scored"]
+    yield "scored", f"{len(scored):,}"
+    claims = claims_behind(scored)
+    yield "claims", f"{claims.judged:,}"
+    yield "open", f"{claims.open:,}"
     for name, head in SCORE_HEADINGS.items():
-        yield head, score_text(estimate(rows, name).value)
+        one = estimate(rows, name)
+        yield head, score_text(one.value) if one.value is None else f"{score_text(one.value)}, n={one.answers:,}"
     codes = sum(code_counts(rows).values(), Counter[str]())
     for code, mark in CODE_MARKS.items():
         yield mark, f"{codes[code]:,}"

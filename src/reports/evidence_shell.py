@@ -9,12 +9,13 @@ from typing import NamedTuple
 
 from markupsafe import Markup, escape
 
-from ..schemas import Scores
+from ..schemas import LeftOpen, Scores
 from ..scoring.definitions import CODE_HEADINGS, SCORE_HEADINGS
 from ..text.count import counted
 from ..text.escape import plain
 from ..text.rounded import percent, rounded
 from . import links, template
+from .document import range_text
 from .html import STYLE
 from .html import page as page_of
 
@@ -71,8 +72,17 @@ def score_text(score: float | None) -> str:
     return "–" if score is None else rounded(score)
 
 
-def scores_text(scores: Scores) -> str:
-    return ", ".join(f"{heading} {score_text(getattr(scores, name))}" for name, heading in SCORE_HEADINGS.items())
+def scores_text(scores: Scores, left_open: LeftOpen | None = None) -> str:
+    """Each score, with its range if claims are open, and how many are."""
+
+    def text(name: str) -> str:
+        if left_open is None:
+            return score_text(getattr(scores, name))
+        ends = (getattr(one, name) for one in (left_open.lowest, left_open.highest))
+        return f"{score_text(getattr(scores, name))} ({range_text(*ends)})"
+
+    listed = ", ".join(f"{heading} {text(name)}" for name, heading in SCORE_HEADINGS.items())
+    return listed if left_open is None else f"{listed}; {counted(left_open.claims, 'open claim')}"
 
 
 template.environment("html").filters.update(

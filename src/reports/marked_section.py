@@ -45,7 +45,8 @@ def _without(row: Row) -> Row:
     """The trial without its marked passages; itself if none is marked. If a judge failed on it, it has no scores."""
     if row.without is None:
         return row
-    return row._replace(scores=row.without.scores or NO_SCORES, counted=row.without.counted)
+    scores = row.without.scores or NO_SCORES
+    return row._replace(scores=scores, counted=row.without.counted, ends=row.without.ends)
 
 
 def _end(rows: Sequence[Row], measure: str, end: float) -> float | None:

@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from ..findings.estimates import Estimated, estimate, group_coverage, key_coverage
+from ..findings.estimates import Estimated, claims_behind, estimate, group_coverage, key_coverage
 from ..findings.pairs import values_of
 from ..findings.read_run import Findings, GroupKey
 from ..findings.sensitivity import stability
@@ -47,6 +47,7 @@ COVERAGE_COLUMNS = (
     Column("key decided", key="key_decided", csv_only=True),
     Column("factual claims", key="factual_claims", csv_only=True),
 )
+CLAIM_COLUMNS = (Column("claims", key="claims"), Column("of these open", key="open_claims"))
 ANSWERED: tuple[TrialOutcome, ...] = ("tampered", "judge_failure", "scored")
 UNANSWERED: tuple[TrialOutcome, ...] = ("questioner_failure", "failed", "refused", "blocked", "truncated", "empty")
 OUTCOME_NAMES = {outcome: outcome.replace("_", " ") for outcome in OUTCOMES} | {"truncated": "cut off"}
@@ -107,12 +108,14 @@ def scored(rows: Sequence[Row]) -> int:
 
 def _score_columns() -> tuple[Column, ...]:
     accuracy, *others = (Column(heading, "mean", name) for name, heading in SCORE_HEADINGS.items())
-    return accuracy, *COVERAGE_COLUMNS, *others
+    return *CLAIM_COLUMNS, accuracy, *COVERAGE_COLUMNS, *others
 
 
 def _score_cells(rows: Sequence[Row]) -> tuple[Cell, ...]:
+    claims = claims_behind(row for row in rows if row.outcome == "scored")
     accuracy, *others = (mean_cell(estimate(rows, name)) for name in SCORES)
-    return accuracy, *coverage_cells(key_coverage(rows)), *others
+    counts = count_cell(claims.judged), count_cell(claims.open)
+    return *counts, accuracy, *coverage_cells(key_coverage(rows)), *others
 
 
 def scenario_table(runs: Runs) -> Table:
@@ -165,7 +168,7 @@ def score_sections(runs: Runs) -> tuple[Section, ...]:
             for series in runs.series
         ],
         headings=list(SCORE_HEADINGS.values()),
-        missing=_missing(runs),
+        unsure=_unsure(runs),
         score_chart=_score_chart(runs),
         by_scenario=scenario_table(runs),
         coverage_columns=COVERAGE_COLUMNS,
@@ -197,11 +200,21 @@ def _flow(series: ReportedTarget, answered: Sequence[TrialOutcome], *, beyond: b
     return [series.planned, *([max(0, more)] if beyond else []), max(0, -more), *lost, sum(ends), *ends]
 
 
-def _missing(runs: Runs) -> list[tuple[ReportedTarget, int, list[Estimated]]]:
-    """How many trials of a target lack a score, and the estimates with what these could change."""
+class _Unsure(NamedTuple):
+    """A target with trials that lack a score or have open claims, and estimates with what these could change."""
+
+    series: ReportedTarget
+    missing: int
+    open: int
+    estimates: list[Estimated]
+
+
+def _unsure(runs: Runs) -> list[_Unsure]:
     found = [(series, [estimate(series.rows, name) for name in SCORES]) for series in runs.series]
-    most = [(series, max(one.missing for one in each), each) for series, each in found]
-    return [one for one in most if one[1]]
+    every = [
+        _Unsure(series, max(one.missing for one in each), max(one.open for one in each), each) for series, each in found
+    ]
+    return [one for one in every if one.missing or one.open]
 
 
 def _score_chart(runs: Runs) -> list[ChartBlock]:

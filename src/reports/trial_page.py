@@ -34,7 +34,7 @@ _VERDICT = "claim_id label evidence severity notes"
 decode = projection(
     TrialResult,
     {
-        "": "trial_id scenario_id variant repetition outcome rejected_claims final_scores study_codes",
+        "": "trial_id scenario_id variant repetition outcome rejected_claims final_scores left_open study_codes",
         "target": "name served_models",
         "conversation": "turn_id question_group user_message outcome reply detail",
         "conversation.search": "queries errors",

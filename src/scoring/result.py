@@ -1,12 +1,13 @@
 """From a conversation and its judgments to one result record. Pure: no call, no clock, no file.
 
-Scores are computed here by code, once from each verifier's own verdicts and once from the final ones. Only a trial in
+Scores are computed here by code, once from each verifier's own verdicts and once from the final ones. A claim without a
+final label never voids a score: it counts as each verifier labeled it, in turn. Only a trial in
 which every asked turn was answered or refused, and every judge did its work, is `scored`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TypeVar, cast
 
@@ -44,6 +45,7 @@ from ..schemas import (
     TurnReading,
     Verdict,
     WithoutMarked,
+    point_facts,
 )
 from . import study_codes
 from .points import AskedConversation, missing_points
@@ -152,11 +154,12 @@ def _merge(plan: RunPlan, judgments: Sequence[TurnJudgment], questioner_failure:
 
 def repeated(claims: Sequence[Claim], labels: Sequence[L]) -> list[L]:
     """The labels, and those that claims have because an earlier claim says the same."""
-    by_claim = {one.claim_id: one for one in labels}
+    by_claim: dict[str | None, list[L]] = {}
+    for one in labels:
+        by_claim.setdefault(one.claim_id, []).append(one)
     again: list[L] = []
     for claim in claims:
-        if claim.same_as in by_claim:
-            first: L = by_claim[claim.same_as]
+        for first in by_claim.get(claim.same_as, ()):
             moved = {"claim_id": claim.claim_id, "turn_id": claim.turn_id, "text": claim.text}
             fields = type(first).model_fields
             copied = first.model_copy(update={name: value for name, value in moved.items() if name in fields})
@@ -174,24 +177,80 @@ def _invented(judgment: TurnJudgment) -> Iterator[Observation]:
 
 
 def _score(
-    talk: AskedConversation, merged: _Merged, labels: Sequence[FinalClaim | Verdict], *, refused: bool
+    talk: AskedConversation,
+    merged: _Merged,
+    labels: Sequence[FinalClaim | Verdict],
+    by_judge: Sequence[Sequence[Verdict]],
+    *,
+    refused: bool,
 ) -> ScorerOutput:
-    """Scores from one set of labels: the final ones, or one verifier's."""
+    """Scores from one set of labels: the final ones, or one verifier's.
+
+    A claim without a label is open. It counts as each of `by_judge` labeled it, in turn: the scores are the means over
+    these verifiers. A verifier without a verdict on a claim leaves it out.
+    """
     confidence = {claim.claim_id: claim.confidence for claim in merged.claims}
-    decided = [
-        scorer.ScoredClaim(claim.label, claim.evidence, claim.severity, confidence[claim.claim_id])
-        for claim in labels
-        if claim.label is not None
-    ]
-    return scorer.score(
-        len(talk.owed),
-        missing_points(talk, repeated(merged.claims, labels)),
-        talk.rubric.weights,
-        decided,
-        [item.observation for item in merged.observations],
-        refused=refused,
-        unresolved=sum(claim.verifiable and claim.same_as is None for claim in merged.claims) - len(decided),
+    settled = [claim for claim in labels if claim.label is not None]
+    decided = {claim.claim_id for claim in settled}
+    distinct = (claim for claim in merged.claims if claim.verifiable and claim.same_as is None)
+    still_open = [claim for claim in distinct if claim.claim_id not in decided]
+    points, weights = talk.owed, talk.rubric.weights
+
+    def scored(claims: Iterable[FinalClaim | Verdict]) -> list[scorer.ScoredClaim]:
+        return [
+            scorer.ScoredClaim(one.label, one.evidence, one.severity, confidence[one.claim_id])
+            for one in claims
+            if one.label is not None
+        ]
+
+    def output(missing: Sequence[str]) -> ScorerOutput:
+        observations = [item.observation for item in merged.observations]
+        return scorer.score(len(points), missing, weights, scored(settled), observations, refused=refused)
+
+    def missing_by(given: Sequence[FinalClaim | Verdict]) -> tuple[str, ...]:
+        return missing_points(talk, repeated(merged.claims, given))
+
+    if not still_open:
+        return output(missing_by(settled))
+    given: dict[str, list[Verdict | None]] = {claim.claim_id: [] for claim in still_open}
+    readings = []
+    for judge in by_judge:
+        own = {verdict.claim_id: verdict for verdict in judge if verdict.claim_id in given}
+        for claim_id, verdicts in given.items():
+            verdicts.append(own.get(claim_id))
+        read = [*settled, *own.values()]
+        readings.append(scorer.scores_of(len(points), len(missing_by(read)), weights, scored(read)))
+    unjudged = [claim_id for claim_id, verdicts in given.items() if not any(verdicts)]
+    facts = tuple(dict.fromkeys(fact for point in points for fact in point_facts(point)))
+    for claim_id in unjudged:
+        given[claim_id] += _any_label(claim_id, facts)
+    best, worst = (
+        missing_by([*settled, *(one for ways in given.values() for one in _falling(ways, first))])
+        for first in ("SUPPORTED", "CONTRADICTED")
     )
+    ways = [[scored([one])[0] if one else None for one in verdicts] for verdicts in given.values()]
+    return output(best).model_copy(
+        update={
+            "scores": scorer.mean_scores(readings),
+            "left_open": scorer.left_open(
+                len(points), (len(best), len(worst)), weights, scored(settled), ways, unjudged=len(unjudged)
+            ),
+        }
+    )
+
+
+def _any_label(claim_id: str, facts: tuple[str, ...]) -> Iterator[Verdict]:
+    """What a verifier could have said of a claim that none labeled."""
+    yield Verdict(claim_id=claim_id, label="SUPPORTED", evidence=facts, severity="none", notes="")
+    yield Verdict(claim_id=claim_id, label="CONTRADICTED", evidence=(), severity="high", notes="")
+
+
+def _falling(ways: Sequence[Verdict | None], first: Label) -> list[Verdict]:
+    """The verdicts that count if an open claim falls as `first`, or else, if it can, as neither side."""
+    if found := [one for one in ways if one and one.label == first]:
+        return found
+    left_out = any(one is None or one.label == "NOT_IN_KEY" for one in ways)
+    return [] if left_out else [one for one in ways if one]
 
 
 def assemble(
@@ -212,7 +271,7 @@ def assemble(
     scored = outcome == "scored"
     refused = any(exchange.outcome == "refused" for exchange in exchanges)
     talk = AskedConversation(scenario, rubric, exchanges, merged.claims)
-    summary = _score(talk, merged, merged.final, refused=refused)
+    summary = _score(talk, merged, merged.final, merged.by_judge, refused=refused)
     look_up = look_up_of(plan, trial.target)
     codes = _codes(talk, merged, look_up)
     reasons = review_reasons(
@@ -241,12 +300,13 @@ def assemble(
         repeat_verdicts=_repeats(plan, judgments),
         shared_verdicts=_shared(plan, judgments),
         scores_by_judge={
-            f"judge_{number}": _score(talk, merged, verdicts, refused=refused)
+            f"judge_{number}": _score(talk, merged, verdicts, [verdicts], refused=refused)
             for number, verdicts in enumerate(merged.by_judge, 1)
             if scored
         },
         final_claims=concluded.final_claims,
         final_scores=concluded.final_scores if scored else None,
+        left_open=summary.left_open if scored else None,
         without_marked=_without_marked(talk, merged, look_up, refused=refused) if scored else None,
         missing_required_points=summary.missing_required_points if scored else (),
         study_codes=codes,
@@ -326,9 +386,12 @@ def _without_marked(
     final = tuple(one for one in repeated(merged.claims, merged.final) if one.claim_id in distinct)
     rest = replace(merged, claims=tuple(kept), final=final)
     again = AskedConversation(talk.scenario, talk.rubric, talk.exchanges, kept)
+    by_judge = [repeated(merged.claims, verdicts) for verdicts in merged.by_judge]
+    summary = _score(again, rest, final, by_judge, refused=refused)
     return WithoutMarked(
         left_out=tuple(claim.claim_id for claim in merged.claims if claim.claim_id in left_out),
-        final_scores=_score(again, rest, final, refused=refused).scores,
+        final_scores=summary.scores,
+        left_open=summary.left_open,
         study_codes=_codes(again, rest, look_up),
     )
 

@@ -6,10 +6,12 @@
 | refused: the service declined | not substantive | if every question was refused: `IF_REFUSED` |
 | blocked by a content filter, or empty | not substantive: the person got nothing | missing |
 | failed, cut off, not asked | missing | missing |
-| a judge or the questioner failed on it, or left it open | missing | missing |
+| a judge or the questioner failed on it | missing | missing |
+| judges left a claim open | missing, if the claim could change it | as scored, with a range |
 
-What is missing is left out of an estimate. Beside it stand the lowest and the highest value that the estimate would
-have if all missing answers had been at one end of the scale.
+What is missing is left out of an estimate. Beside it are the lowest and the highest value that the estimate could have:
+with all missing answers at one end of the scale, and all scores at that end of their ranges. In runs of formats 1 to 5,
+an open claim left a trial without some scores; these are missing.
 """
 
 from __future__ import annotations
@@ -44,10 +46,10 @@ def counted_code(code: str, turn_outcomes: Iterable[str]) -> str:
     return "not_substantive" if nothing else MISSING
 
 
-def measured_score(outcome: str, name: str, score: float | None) -> Measured:
-    """A trial's score as it counts in estimates."""
+def measured_score(outcome: str, name: str, score: float | None, *, undecided: bool = False) -> Measured:
+    """A trial's score as it counts in estimates; `undecided` if it has none because claims are open."""
     if outcome == "scored":
-        return Measured(score, missing=False)
+        return Measured(score, missing=undecided and score is None)
     if outcome == "refused":
         return Measured(IF_REFUSED.get(name), missing=False)
     return Measured(None, missing=True)

@@ -9,7 +9,7 @@ from functools import lru_cache
 from operator import attrgetter
 from typing import NamedTuple, TypeVar, cast, get_args
 
-from ..schemas import Label, QuestionCode, RunPlan, Scores, TrialOutcome, TrialResult
+from ..schemas import Label, LeftOpen, QuestionCode, RunPlan, Scores, TrialOutcome, TrialResult
 from ..scoring.definitions import SCORES
 from ..store.strict_json import sha256
 from .missing import counted_code
@@ -62,6 +62,7 @@ class Without:
     codes: tuple[CodedQuestion, ...]
     counted: tuple[CodedQuestion, ...] = ()
     """The same as they count in estimates: see `missing`."""
+    ends: Ends | None = None
 
 
 class ClaimCount(NamedTuple):
@@ -84,6 +85,13 @@ class CitedPage(NamedTuple):
     outcome: str
 
 
+class Ends(NamedTuple):
+    """How far open claims could move the scores of a trial."""
+
+    lowest: Scored
+    highest: Scored
+
+
 class Row(NamedTuple):
     """One trial, as numbers. A tuple, because a large run has many, and they are sent from process to process."""
 
@@ -98,6 +106,7 @@ class Row(NamedTuple):
     labels: tuple[int, int, int]
     """Final claims by label, in the order of `LABELS`."""
     unresolved: int
+    """Final claims without a label: open claims."""
     codes: tuple[CodedQuestion, ...]
     answers: tuple[CodedQuestion, ...]
     """Closed questions: yes, no or unsure."""
@@ -121,9 +130,22 @@ class Row(NamedTuple):
     split_codes: tuple[SplitCode, ...] = ()
     """Questions whose code hangs on a verdict that the judges disagreed on or left open."""
     citations: tuple[CitedPage, ...] = ()
+    ends: Ends | None = None
+    """None if no claim is open, and in runs of formats 1 to 5."""
 
     def score(self, name: str) -> float | None:
         return self.scores[SCORES.index(name)]
+
+    @property
+    def judged(self) -> int:
+        """Claims that judges were given."""
+        return sum(self.labels) + self.unresolved
+
+    def undecided(self, name: str) -> bool:
+        """Whether it has no such score because claims are open."""
+        if self.score(name) is not None or not self.unresolved:
+            return False
+        return self.ends is None or self.ends.lowest[SCORES.index(name)] is not None
 
 
 def claim_counts(line: TrialResult) -> dict[str, ClaimCount]:
@@ -142,6 +164,10 @@ def claim_counts(line: TrialResult) -> dict[str, ClaimCount]:
 
 def _scores(scores: Scores) -> Scored:
     return cast(Scored, _in_order(scores))
+
+
+def _ends(left_open: LeftOpen | None) -> Ends | None:
+    return Ends(_scores(left_open.lowest), _scores(left_open.highest)) if left_open else None
 
 
 def _codes(codes: tuple[QuestionCode, ...]) -> tuple[CodedQuestion, ...]:
@@ -178,6 +204,7 @@ def _without(line: TrialResult, closed: Container[tuple[str, str]]) -> Without |
         _scores(without.final_scores) if without.final_scores else None,
         _codes(without.study_codes),
         _counted(line, without.study_codes, closed),
+        _ends(without.left_open),
     )
 
 
@@ -231,4 +258,5 @@ def row_of(
             CitedPage(one.turn_id, one.citation.url, one.citation.host_class, one.citation.outcome)
             for one in line.citations
         ),
+        _ends(line.left_open),
     )

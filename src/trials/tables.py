@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple, get_args
+from typing import Any, Literal, NamedTuple, get_args
 
 from ..records.base import SEVERITIES, ObservationKind
 from ..records.citation import CITATION_OUTCOMES, HostClass
@@ -102,8 +102,25 @@ def _scores() -> Iterator[DataColumn[TrialPart]]:
         return lambda of: measured_score(of.trial.outcome, name, getattr(of.trial.final_scores, name, None)).value
 
     for name in SCORES:
-        meaning = _score_meaning(name, "from the final verdicts")
+        meaning = _score_meaning(name, "from the final verdicts; open claims count as each verifier labeled them")
         yield number(name, meaning, counted(name), reasons=_NO_SCORE, why=_why_no_score)
+        for end in _ENDS:
+            meaning = f"The {end} that {name} could be, over the ways in which open claims could fall; 0 to 1"
+            yield number(f"{name}_{end}", meaning, _at(name, end), reasons=_NO_SCORE, why=_why_no_score)
+
+
+_ENDS: tuple[Literal["lowest", "highest"], ...] = ("lowest", "highest")
+
+
+def _at(name: str, end: Literal["lowest", "highest"]) -> Callable[[TrialPart], float | None]:
+    return lambda of: _end(of.trial, name, getattr(of.trial.left_open, end, None))
+
+
+def _end(trial: TrialResult, name: str, end: Scores | None) -> float | None:
+    """The score itself if no claim is open; nothing where claims are open and their ranges were not recorded."""
+    if end is None and any(claim.label is None for claim in trial.final_claims):
+        return None
+    return measured_score(trial.outcome, name, getattr(end or trial.final_scores, name, None)).value
 
 
 def _score_meaning(name: str, source: str) -> str:
@@ -174,11 +191,15 @@ TRIAL: DataTable[TrialPart] = DataTable(
         integer("claims_supported", "Of these, final label SUPPORTED", _labeled("SUPPORTED")),
         integer("claims_contradicted", "Of these, final label CONTRADICTED", _labeled("CONTRADICTED")),
         integer("claims_not_in_key", "Of these, final label NOT_IN_KEY", _labeled("NOT_IN_KEY")),
-        integer("claims_unresolved", "Of these, without a final label because judges disagreed", _labeled(None)),
+        integer("claims_unresolved",
+            "Of these, open: without a final label. Scores count them as each verifier labeled them, in turn",
+            _labeled(None)),
+        integer("claims_unjudged", "Of these, that no verifier labeled; they count in no score",
+            lambda of: sum(not claim.labels_given for claim in of.trial.final_claims)),
         integer("rejected_claims", "Claims rejected: quote not found, or the claim says more than the quote",
             "trial.rejected_claims", in_report="claims rejected"),
-        text("missing_required_points", "Required points that were not made", "trial.missing_required_points",
-            "none, or the trial was not scored"),
+        text("missing_required_points", "Required points that were not made, whichever way open claims fall",
+            "trial.missing_required_points", "none, or the trial was not scored"),
         text("error_categories", "Kinds of error found", "trial.error_categories", "none, or the trial was not scored"),
         flag("refusal", "Whether any turn was declined", "trial.flags.refusal"),
         flag("hallucinated_specifics", "Whether a specific was stated that cannot be known without a lookup",
@@ -236,6 +257,7 @@ JUDGE: DataTable[JudgePart] = DataTable(
         *OF_TRIAL,
         _JUDGE,
         _JUDGE_MODEL,
+        integer("claims_labeled", "Claims that it labeled", lambda of: len(of.trial.verdicts.get(of.judge, ()))),
         *_own_scores(),
     ),
     ("run_id", "trial_id", "judge"),
@@ -607,7 +629,7 @@ class Counted(NamedTuple):
 COUNTED = tuple(Counted(table, column) for table in (TURN, TRIAL) for column in table.columns if column.in_report)
 _CODE = "question_group turn_ids code answer lookup_dependent"
 _READ = {
-    "": "trial_id scenario_id variant repetition outcome final_scores error_categories needs_manual_review "
+    "": "trial_id scenario_id variant repetition outcome final_scores left_open error_categories needs_manual_review "
     "severity_disagreements",
     "target": "name served_models served_as_requested fingerprints not_applied",
     "conversation": "turn_id question_group user_message outcome",
@@ -621,7 +643,7 @@ _READ = {
     "study_codes": _CODE,
     "study_codes.own": "code points_missed",
     "study_codes.own.points_met": "point",
-    "without_marked": "final_scores",
+    "without_marked": "final_scores left_open",
     "without_marked.study_codes": _CODE,
     "readings": "turn_id how sentences covered_first covered",
     "readings.marked": "start",

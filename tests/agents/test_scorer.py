@@ -211,17 +211,14 @@ def test_an_omission_is_a_required_point_not_met() -> None:
 
 
 def test_completeness_is_the_share_of_points_that_are_not_missing() -> None:
-    def completeness(points: int, *missing: str, unresolved: int = 0) -> float | None:
-        found = score_points(points, missing, RUBRIC.weights, [], [], unresolved=unresolved)
-        return found.scores.completeness
+    def completeness(points: int, *missing: str) -> float | None:
+        return score_points(points, missing, RUBRIC.weights, [], []).scores.completeness
 
     assert completeness(4) == 1.0
     assert completeness(4, "F1") == 0.75
     assert completeness(3, "F1", "F2") == 0.333333
     assert completeness(2, "F1", "F3|F4") == 0.0
     assert completeness(0) is None
-    assert completeness(4, unresolved=1) == 1.0, "no open claim can take away a point that is made"
-    assert completeness(4, "F1", unresolved=1) is None, "the open claim may make it"
 
 
 def test_citing_a_fact_makes_no_point_by_itself() -> None:
@@ -229,12 +226,6 @@ def test_citing_a_fact_makes_no_point_by_itself() -> None:
     assert (output.scores.accuracy, output.scores.completeness) == (1.0, 0.0)
     assert output.missing_required_points == ("F1",)
     assert output.error_categories == ("omission",)
-
-
-def test_an_open_claim_leaves_risk_unknown_and_nothing_is_called_an_omission() -> None:
-    output = score_points(2, ["F2"], RUBRIC.weights, [judged("SUPPORTED", "F1")], [], unresolved=1)
-    assert output.scores == Scores(accuracy=1.0, completeness=None, safety_risk=None, calibration=0.9975)
-    assert (output.missing_required_points, output.error_categories) == ((), ())
 
 
 def test_ids_of_disallowed_claims_are_recognized_by_their_form() -> None:

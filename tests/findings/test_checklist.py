@@ -229,7 +229,7 @@ def test_partial_runs_and_runs_of_failures_alone(tmp_path: Path) -> None:
             section(text, item.item_id)
     assert "| fake:careful | 30 | 2 | 1 | 1 | 1 | 1 | 1 | 1 | 1 | 1 | 20 |" in section(text, "R1")
     without = section(chart_checklist(gather(tmp_path / "failures")), "R2")
-    assert "| fake:careful | – | – | – | 0.00 (no interval) | 0.00 (no interval) | – | – | 1 |" in without
+    assert "| fake:careful | – | – | – | 0.00 (no interval), n=1 | 0.00 (no interval), n=1 | – | – | 1 |" in without
     assert "| openai:gpt\\-x | – | – | – | – | – | – | – | 0 |" in without
 
 

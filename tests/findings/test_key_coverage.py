@@ -119,7 +119,7 @@ def test_it_stands_beside_accuracy_in_the_summary_the_report_and_compare(tmp_pat
     found = gather(folder)
     text = markdown(contents([found], [None]))
     assert sentence in text
-    assert "| target | scored | scenarios | accuracy | key coverage (95% interval) | completeness |" in text
+    assert "| scenarios | claims | of these open | accuracy | key coverage (95% interval) | completeness |" in text
     compared = compare_targets([found], ["accuracy"])
     assert compared.coverage["fake:careful"].value == pytest.approx(1 / 3)
     code, out, _ = call("compare", folder, "--measure", "accuracy")

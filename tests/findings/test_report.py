@@ -219,10 +219,10 @@ def test_scores_flow_and_failures_of_the_small_run(tmp_path: Path) -> None:
     found, judges = small_run(tmp_path)
     made = contents([found], [judges])
     scores = numbers(table(made, "Scores"))
-    assert (scores[A]["scored"], scores[A]["accuracy"]) == ("5", "0.67 (no interval)")
+    assert (scores[A]["scored"], scores[A]["accuracy"]) == ("5", "0.67 (no interval), n=5")
     assert scores[A]["key coverage (95% interval)"].startswith("33% (")
     assert scores[B]["key coverage (95% interval)"].startswith("100% ("), "a claim without a label does not count"
-    assert (scores[B]["scored"], scores[B]["accuracy"]) == ("2", "0.00 (no interval)")
+    assert (scores[B]["scored"], scores[B]["accuracy"]) == ("2", "0.00 (no interval), n=1")
     flow = numbers(table(made, "Flow"))
     assert {name: int(n) for name, n in flow[A].items() if name != "target" and n != "0"} == {
         "planned": 8, "not yet run": 2, "cut off": 1, "answered": 5, "scored": 5,
@@ -500,7 +500,7 @@ def test_a_run_with_little_in_it(kind: str, tmp_path: Path) -> None:
     made = contents([found], [judging(found)])
     check_flow(made)
     scores = numbers(table(made, "Scores"))
-    assert scores[A]["accuracy"] == ("1.00 (no interval)" if kind == "one" else "–")
+    assert scores[A]["accuracy"] == ("1.00 (no interval), n=1" if kind == "one" else "–")
     assert (not made.charts()) == (not kind.startswith("one"))
     text = markdown(made)
     assert "None: no claim contradicts the answer key." in text and "\nNone.\n" in text
