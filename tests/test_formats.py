@@ -85,7 +85,7 @@ KEPT = {
         6,
         "fed0242ae8eb6d59f126557f88da6b5d2e1dc5cd9e1a1262a2f2ee7840eb6bd5",
         3,
-        56,
+        58,
         "medicare-eval 0.7.0",
     ),
 }
