@@ -24,9 +24,9 @@ Stage = Literal["questioner", "target", "extractor", "verifier", "scorer", "adju
 Isolation = Literal["claim", "flagged", "reply"]
 """How many claims a verifier sees in one call.
 
-`claim`: one. `reply`: all of a reply. `flagged`: one if the screen marks the reply, if the extractor at first leaves
-out much of it, or if it is in the audit sample; otherwise the factual claims of a reply share calls, those that could
-be about the key apart from the others, and anything else is verified alone.
+`claim`: one. `reply`: all of a reply. `flagged`: one if the extractor at first leaves out much of the reply, or if it is
+in the audit sample; otherwise claims of a kind share calls: factual ones that could be about the key, other factual
+ones, advice and referrals, claims in the reply's own words. Claims of passages that the screen marks are always alone.
 """
 
 Format = Literal[1, 2, 3, 4, 5, 6]

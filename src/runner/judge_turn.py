@@ -279,8 +279,8 @@ class _ReplyWork:
         """The claims of the reply, divided into calls. Those of marked passages are each alone.
 
         In `near_the_key`, claims share a call only with claims of their kind: factual ones that could be about the key,
-        other factual ones, advice and referrals, and what the extractor left out. So text that is not about Medicare does
-        not reach a verifier together with the claims that count.
+        other factual ones, advice and referrals, and what the extractor left out. So text that is not about Medicare
+        does not reach a verifier together with the claims that count.
         """
         everything = {claim.claim_id: verifier.in_view(claim, self._turn.reply) for claim in self.checked}
         apart = [view for name, view in everything.items() if name in self._apart]
