@@ -24,8 +24,8 @@ Stage = Literal["questioner", "target", "extractor", "verifier", "scorer", "adju
 Isolation = Literal["claim", "flagged", "reply"]
 """How many claims a verifier sees in one call.
 
-`claim`: one. `reply`: all of a reply. `flagged`: one if the extractor at first leaves out much of the reply, or if it is
-in the audit sample; otherwise claims of a kind share calls: factual ones that could be about the key, other factual
+`claim`: one. `reply`: all of a reply. `flagged`: one if the extractor at first leaves out much of the reply, or if it
+is in the audit sample; otherwise claims of a kind share calls: factual ones that could be about the key, other factual
 ones, advice and referrals, claims in the reply's own words. Claims of passages that the screen marks are always alone.
 """
 
