@@ -24,6 +24,7 @@ COMPLETE, INCORRECT, OTHER = "accurate_complete", "incorrect", "accurate_incompl
 _decode = projection(
     TrialResult,
     {
+        "claims": "claim_id turn_id same_as",
         "verdicts": "claim_id label evidence severity",
         "study_codes": "question_group turn_ids code points_missed",
         "study_codes.points_met.claims": "claim_id",
@@ -71,10 +72,15 @@ def split_codes(line: TrialResult, payload: bytes, keys: Keys) -> tuple[SplitCod
     for verdict in (one for listed in full.verdicts.values() for one in listed):
         if verdict.claim_id in split:
             verdicts.setdefault(verdict.claim_id, []).append(verdict)
+    in_turns = {name: (claim.turn_id, claim) for name, claim in split.items()}
+    for again in full.claims:
+        if again.same_as in split:  # it has the verdicts of the claim that says the same
+            in_turns[again.claim_id] = (again.turn_id or "", split[again.same_as])
+            verdicts[again.claim_id] = verdicts.get(again.same_as, [])
     found = []
     for code in full.study_codes:
         if code.code and (line.scenario_id, code.question_group) in keys.rules:
-            possible = _Question(line, code, split, verdicts, keys).possible()
+            possible = _Question(line, code, in_turns, verdicts, keys).possible()
             if len(possible) > 1 or (possible and code.code == NOT_CODED):
                 found.append(SplitCode(code.question_group, possible))
     return tuple(found)
@@ -85,12 +91,12 @@ class _Question:
         self,
         line: TrialResult,
         code: QuestionCode,
-        split: Mapping[str, FinalClaim],
+        split: Mapping[str, tuple[str, FinalClaim]],
         verdicts: Mapping[str, list[Verdict]],
         keys: Keys,
     ) -> None:
         self._code = code
-        self._split = {name: claim for name, claim in split.items() if claim.turn_id in code.turn_ids}
+        self._split = {name: claim for name, (turn_id, claim) in split.items() if turn_id in code.turn_ids}
         self._verdicts = verdicts
         self._rule = keys.rules[line.scenario_id, code.question_group]
         self._facts = keys.facts[line.scenario_id]
