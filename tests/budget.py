@@ -41,7 +41,7 @@ def size_of(src: Path = SRC) -> dict[str, int]:
     texts = [path.read_text(encoding="utf-8") for path in src.rglob("*.py")]
     classes = sum(isinstance(node, ast.ClassDef) for text in texts for node in ast.walk(ast.parse(text)))
     lines = sum(text.count("\n") for text in texts)
-    return {"lines of src/": 57_500lines, "files of src/": 300len(texts), "classes of src/": 790classes}
+    return {"lines of src/": lines, "files of src/": len(texts), "classes of src/": classes}
 
 
 class Counts:
