@@ -72,7 +72,7 @@ def test_the_report_gives_the_difference(tmp_path: Path) -> None:
     ) in text
     assert "| judge\\_2 | google:y | 33% (" in text
     assert "| NOT_IN_KEY | 0 | 1 | 3 |" in text
-    assert "| claims per verifier call | several; one in replies that are marked or badly covered" in text
+    assert "| claims per verifier call | several; one in marked passages and badly covered replies" in text
 
 
 def test_a_run_without_an_audit_says_that_nothing_was_measured(tmp_path: Path) -> None:
