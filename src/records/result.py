@@ -163,7 +163,7 @@ class WithoutMarked(Record):
     """The result of a trial without the claims of its marked passages."""
 
     left_out: tuple[str, ...] = Field(default=(), exclude_if=is_empty)
-    """The claims that stand in marked passages alone. All others count as they do in the trial."""
+    """The claims that are in marked passages alone. All others count as they do in the trial."""
     claims: tuple[Claim, ...] = Field(default=(), exclude_if=is_empty)
     """Up to format 5: the claims of marked replies, which were judged again without the passages."""
     final_claims: tuple[FinalClaim, ...] = Field(default=(), exclude_if=is_empty)

@@ -366,7 +366,7 @@ def _codes(talk: AskedConversation, merged: _Merged, look_up: study_codes.LookUp
 def _without_marked(
     talk: AskedConversation, merged: _Merged, look_up: study_codes.LookUp, *, refused: bool
 ) -> WithoutMarked | None:
-    """The trial without the claims that stand in marked passages alone; None if no passage is marked."""
+    """The trial without the claims that are in marked passages alone; None if no passage is marked."""
     marked = {reading.turn_id: reading.marked for reading in merged.readings if reading.marked}
     if not marked:
         return None

@@ -30,7 +30,7 @@ _CLASSES: dict[str, list[str]] = json.loads(_WORDS.read_text(encoding="utf-8"))
 """The words of each class, without accents. A star: the usual English endings too. Two classes have no words: a part or
 a unit of a text beside a word that points at it."""
 WEIGHTS = Path(__file__).with_name("screen_weights.json")
-_WEIGHTS: dict[str, int] = json.loads(WEIGHTS.read_text(encoding="utf-8")) if WEIGHTS.is_file() else {}
+_WEIGHTS: dict[str, int] = json.loads(WEIGHTS.read_text(encoding="utf-8"))
 _ALWAYS = "always"
 _MADE = {
     "id": [f"{kind}{number}" for kind in "cdf" for number in range(1, 30)],
